@@ -65,7 +65,7 @@ install(FILES src/headway/c/halo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headw
 install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/headway FILES_MATCHING PATTERN "*.machine")
 # The Python package of `headway report`.
 install(DIRECTORY python/headway_report DESTINATION ${CMAKE_INSTALL_DATADIR}/headway/python
-        FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css")
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css" PATTERN "__pycache__" EXCLUDE)
 # For C and Fortran, and programs that use L7.
 install(FILES src/l7/l7.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES src/l7/l7/l7.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/l7)

@@ -1,43 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Advice in words. Each rule looks at one thing, and names the numbers that it found."""
+
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, sqrt
 
+from .advice_base import (
+    IMBALANCE_MIN,
+    GAIN_MIN,
+    WAITING_MIN,
+    LATE_SHARE_MIN,
+    EARLY_MIN,
+    FILL_MAX,
+    PARTIAL_PER_RECEIVER_MIN,
+    FRAMES_MIN,
+    HOT_SHARE,
+    SMALL_BYTES,
+    READS_MIN,
+    CPU_MAX,
+    Advice,
+    Rule,
+    median,
+)
+from .advice_network import late_arrivals, slow_wire
 from .facts import AggregatorFacts, Facts
-from .trace_analysis import Step, TraceAnalysis, longest_silence
+from .trace_analysis import longest_silence
 from .units import counted, duration, listed, number, percent, size
-
-
-@dataclass
-class Advice:
-    rule: str
-    topic: str  # waits, balance, aggregation or network
-    action: str
-    evidence: str
-    gain: float | None = None  # of the run time, at most; None: not known
-
-
-Rule = Callable[[Facts], list[Advice]]
-
-IMBALANCE_MIN = 1.25  # work of the slowest PE over the mean
-GAIN_MIN = 0.05  # of the run time: less is not worth a change
-WAITING_MIN = 0.10  # of all PEs' time
-LATE_SHARE_MIN = 0.5  # of the waiting time, by one PE
-NETWORK_SHARE_MIN = 0.5  # of the critical path
-EARLY_MIN = 0.5  # of an aggregator's frames: not full
-FILL_MAX = 0.25
-PARTIAL_PER_RECEIVER_MIN = 4  # frames for each receiver and barrier: fewer are the last ones of each
-FRAMES_MIN = 500  # of all PEs: fewer cost nothing
-HOT_SHARE = 0.9
-SMALL_BYTES = 256
-OUTLIER_MIN = 20  # time of a frame over the median of all
-READS_MIN = 0.05  # of the frames
-CPU_MAX = 0.75  # of the time in which a PE has work
-SLOPE_MIN = 0.3  # of the run time, by one parameter
 
 
 def imbalance(facts: Facts) -> list[Advice]:
@@ -52,17 +40,28 @@ def imbalance(facts: Facts) -> list[Advice]:
     heavy = [pe for pe, ns in enumerate(work) if ns >= IMBALANCE_MIN * mean]
     part = _largest_excess(facts, slowest)
     more = "" if len(heavy) == 1 else f" {counted(len(heavy), 'PE')} have at least {IMBALANCE_MIN} times the mean."
-    return [Advice(
-        "imbalance", "balance", f"Give PE {slowest} less work.",
-        f"PE {slowest} works {duration(most)}, {most / mean:.2g} times the mean of {duration(mean)}{part}. PEs wait "
-        f"{percent(facts.waiting_share)} of their time.{more} With even work the run would take up to {percent(gain)} "
-        "less time.", gain)]
+    return [
+        Advice(
+            "imbalance",
+            "balance",
+            f"Give PE {slowest} less work.",
+            f"PE {slowest} works {duration(most)}, {most / mean:.2g} times the mean of "
+            f"{duration(mean)}{part}. PEs wait "
+            f"{percent(facts.waiting_share)} of their time.{more} With even work the run would take "
+            f"up to {percent(gain)} "
+            "less time.",
+            gain,
+        )
+    ]
 
 
 def _largest_excess(facts: Facts, slowest: int) -> str:
     """The part of its time in which the PE is furthest above the mean."""
-    excess = {part: ns - sum(row[part] for row in facts.times) / len(facts.times)
-              for part, ns in facts.times[slowest].items() if part not in ("waiting", "working")}
+    excess = {
+        part: ns - sum(row[part] for row in facts.times) / len(facts.times)
+        for part, ns in facts.times[slowest].items()
+        if part not in ("waiting", "working")
+    }
     if not excess:
         return ""
     part = max(excess, key=lambda one: excess[one])
@@ -90,113 +89,19 @@ def late_pe(facts: Facts) -> list[Advice]:
     begin, silence = longest_silence(analysis.pes[cause])
     late = analysis.pes[cause].begin - analysis.begin
     began = f" It began {duration(late)} after the first PE." if late > GAIN_MIN * analysis.run_ns else ""
-    return [Advice(
-        "late PE", "waits", f"Find out why PE {cause} is late.",
-        f"{percent(charged, charges.total)} of all waiting time ({duration(charged)}) passed while PE {cause} computed. "
-        f"Its longest work without a frame to others took {duration(silence)}, from {duration(begin - analysis.begin)} "
-        f"on.{began}", gain)]
-
-
-def slow_wire(facts: Facts) -> list[Advice]:
-    """The network has most of the critical path, or a parameter of it has a large part of the run time."""
-    return _wire_by_gaps(facts) or _wire_by_path(facts) or _wire_by_slopes(facts)
-
-
-_CURES = {
-    "o": "send fewer, larger frames: aggregate, or choose larger buffers",
-    "L": "have more requests under way at a time, or do independent work before each wait",
-    "G": "send fewer bytes, or combine messages of one receiver before they leave",
-    "g": "send fewer, larger frames: aggregate, or choose larger buffers",
-    "queues": "spread the frames over time and receivers: frames wait behind others of their sender or receiver",
-}
-
-
-def _wire_by_path(facts: Facts) -> list[Advice]:
-    analysis = facts.analysis
-    if analysis is None or analysis.path.total <= 0:
-        return []
-    path, costs = analysis.path, analysis.costs
-    network = path.parts["network"] - sum(step.end - step.begin for step in _outliers_of_path(facts)[1])
-    share = network / path.total
-    if share < NETWORK_SHARE_MIN:
-        return []
-    parts = {
-        "L": path.frames * costs.latency_ns,
-        "G": path.bytes * costs.gap_per_byte_ns,
-        "o": path.frames * costs.overhead_ns,
-    }
-    known = sum(parts.values())
-    parts["queues"] = max(network - known, 0)
-    name = max(parts, key=lambda part: parts[part])
-    part = min(parts[name], network)
-    numbers = {
-        "L": f"L of {duration(costs.latency_ns)}",
-        "G": f"G of {costs.gap_per_byte_ns:.3g} ns a byte",
-        "o": f"o of {duration(costs.overhead_ns)}",
-        "queues": "time beyond o, L and G",
-    }[name]
-    what = "Queues delay frames" if name == "queues" else f"The network's {name} sets the run time"
-    return [Advice(
-        "slow wire", "network", f"{what}: {_CURES[name]}.",
-        f"{percent(share)} of the critical path ({duration(network)} of {duration(path.total)}) is network, in "
-        f"{counted(path.frames, 'frame')} with {size(path.bytes)} one after the other. {percent(part, network)} of "
-        f"that is {numbers}.", share)]
-
-
-def _busiest_network(analysis: TraceAnalysis) -> tuple[float, str, int]:
-    """Share of the run in which the frames of one PE keep its network, or the PE, busy; the cause (G, g or o); the PE."""
-    best = (0.0, "", 0)
-    for pe in analysis.pes:
-        own = pe.pe
-        size_sent = sum(size for peer, size in pe.bytes_to.items() if peer != own)
-        frames = sum(frames for peer, frames in pe.frames_to.items() if peer != own)
-        received = sum(len(taken.times) for (peer, _), taken in pe.taken.items() if peer != own)
-        busy = ((size_sent * analysis.costs.gap_per_byte_ns, "G"), (frames * analysis.costs.gap_ns, "g"),
-                ((frames + received) * analysis.costs.overhead_ns / 2, "o"))
-        for ns, name in busy:
-            best = max(best, (ns / max(analysis.run_ns, 1), name, own))
-    return best
-
-
-def _wire_by_gaps(facts: Facts) -> list[Advice]:
-    """The frames of one PE follow each other without a pause: only o, g or G sets their rate."""
-    analysis = facts.analysis
-    if analysis is None:
-        return []
-    share, name, pe = _busiest_network(analysis)
-    if share < NETWORK_SHARE_MIN:
-        return []
-    costs = analysis.costs
-    value = {"G": f"{costs.gap_per_byte_ns:.3g} ns a byte", "g": duration(costs.gap_ns),
-             "o": f"{duration(costs.overhead_ns)} for sender and receiver together"}[name]
-    article = "an" if name == "o" else "a"
-    busy = f"keep PE {pe}" if name == "o" else "keep its network"
-    return [Advice(
-        "slow wire", "network", f"The network's {name} sets the run time: {_CURES[name]}.",
-        f"With {article} {name} of {value} the frames of PE {pe} {busy} busy for {percent(min(share, 1))} of the "
-        "run.", min(share, 1.0))]
-
-
-def _wire_by_slopes(facts: Facts) -> list[Advice]:
-    """Without a trace: slopes times the costs that `headway probe` measured."""
-    slopes, probe = facts.run.slopes, facts.run.probe
-    if facts.analysis is not None or slopes is None or not probe or not facts.run_ns:
-        return []
-    fields = {"L": "latency_ns", "G": "gap_per_byte_ns", "o": "o_send_ns", "g": "g_ns"}
-    counts = {one["parameter"]: one["slope"] for one in slopes["slopes"]}
-    worst: tuple[float, str, float] = (0, "", 0)
-    for name, key in fields.items():
-        cost = probe[0].get(key, {}).get("value") if isinstance(probe[0].get(key), dict) else None
-        if isinstance(cost, (int, float)) and name in counts:
-            worst = max(worst, (counts[name] * cost / facts.run_ns, name, cost))
-    share, name, cost = worst
-    if share < SLOPE_MIN:
-        return []
-    cure = _CURES.get(name, _CURES["o"])
-    return [Advice(
-        "slow wire", "network", f"The network's {name} sets the run time: {cure}.",
-        f"The longest path has {name} {number(counts[name])} times, and headway probe measured {cost:.3g} ns: together "
-        f"{percent(share)} of the run time.", share)]
+    return [
+        Advice(
+            "late PE",
+            "waits",
+            f"Find out why PE {cause} is late.",
+            f"{percent(charged, charges.total)} of all waiting time ({duration(charged)}) passed "
+            f"while PE {cause} computed. "
+            f"Its longest work without a frame to others took {duration(silence)}, from "
+            f"{duration(begin - analysis.begin)} "
+            f"on.{began}",
+            gain,
+        )
+    ]
 
 
 def frames_leave_early(facts: Facts) -> list[Advice]:
@@ -214,12 +119,19 @@ def frames_leave_early(facts: Facts) -> list[Advice]:
             needed = _peers_with(one.early_by_peer, HOT_SHARE)
             if needed < len(one.early_by_peer):
                 peers = f"; {needed} of {counted(len(one.early_by_peer), 'peer')} receive {percent(HOT_SHARE)} of them"
-        words = {"timeout": "by timeout", "idle": "because the PE was idle", "requested": "at a flush or barrier"}[reason]
-        result.append(Advice(
-            "frames leave early", "aggregation", cure[0],
-            f"{percent(one.by_reason[reason], one.frames)} of the {number(one.frames)} frames of `{one.name}` left "
-            f"{words}, {percent(one.share('full'))} full{peers}. A frame is filled to {percent(fill)}, with "
-            f"{number(one.messages / one.frames)} messages. {cure[1]}"))
+        words = {"timeout": "by timeout", "idle": "because the PE was idle", "requested": "at a flush or barrier"}[
+            reason
+        ]
+        result.append(
+            Advice(
+                "frames leave early",
+                "aggregation",
+                cure[0],
+                f"{percent(one.by_reason[reason], one.frames)} of the {number(one.frames)} frames of `{one.name}` left "
+                f"{words}, {percent(one.share('full'))} full{peers}. A frame is filled to {percent(fill)}, with "
+                f"{number(one.messages / one.frames)} messages. {cure[1]}",
+            )
+        )
     return result
 
 
@@ -238,18 +150,24 @@ def _cure_of_early(facts: Facts, one: AggregatorFacts, fill: float) -> tuple[str
     # On a grid of two dimensions a PE has buffers for its row and its column alone.
     buffers = 2 * (ceil(sqrt(pes)) - 1)
     if pes >= 9 and receivers > 1.25 * buffers:
-        return (f"Use grid(2) for `{one.name}` (HEADWAY_TOPOLOGY=2d).",
-                f"Expected: {percent(1 - buffers / receivers)} fewer frames, because each PE fills {buffers} buffers "
-                f"instead of {number(round(receivers))}.")
+        return (
+            f"Use grid(2) for `{one.name}` (HEADWAY_TOPOLOGY=2d).",
+            f"Expected: {percent(1 - buffers / receivers)} fewer frames, because each PE fills {buffers} buffers "
+            f"instead of {number(round(receivers))}.",
+        )
     if one.share("timeout", "idle") < EARLY_MIN or _few_for_each(facts, one):
         return None
     factor = min(1 / max(fill, 0.01), 8.0)
     if one.by_reason["timeout"] >= one.by_reason["idle"]:
-        age = f" (now {duration(_median(one.ages_ns))})" if one.ages_ns else ""
-        return (f"Give `{one.name}` a timeout {factor:.2g} times as long{age}, or join it with other aggregators.",
-                f"Expected: {percent(1 - 1 / factor)} fewer frames, if messages may wait so long.")
-    return (f"Let PEs do more independent work before they wait for `{one.name}`, or set it to wait for full buffers.",
-            f"An idle PE posts what it has: with full buffers there would be {percent(1 - fill)} fewer frames.")
+        age = f" (now {duration(median(one.ages_ns))})" if one.ages_ns else ""
+        return (
+            f"Give `{one.name}` a timeout {factor:.2g} times as long{age}, or join it with other aggregators.",
+            f"Expected: {percent(1 - 1 / factor)} fewer frames, if messages may wait so long.",
+        )
+    return (
+        f"Let PEs do more independent work before they wait for `{one.name}`, or set it to wait for full buffers.",
+        f"An idle PE posts what it has: with full buffers there would be {percent(1 - fill)} fewer frames.",
+    )
 
 
 def _receivers(facts: Facts) -> float:
@@ -268,10 +186,6 @@ def _peers_with(counts: dict[int, int], share: float) -> int:
         if sum_ >= share * total:
             return place
     return len(counts)
-
-
-def _median(values: list[int]) -> int:
-    return values[len(values) // 2]
 
 
 def few_receivers(facts: Facts) -> list[Advice]:
@@ -293,10 +207,15 @@ def few_receivers(facts: Facts) -> list[Advice]:
     if needed > facts.pes // 4 or facts.waiting_share < WAITING_MIN:
         return []
     hot = sorted(sorted(received, key=lambda pe: -received[pe])[:needed])
-    return [Advice(
-        "few receivers", "aggregation", "Spread the data of the busiest receivers over more PEs.",
-        f"{needed} of {facts.pes} PEs receive {percent(HOT_SHARE)} of all {what}: PE {listed(hot)}. PEs wait "
-        f"{percent(facts.waiting_share)} of their time.")]
+    return [
+        Advice(
+            "few receivers",
+            "aggregation",
+            "Spread the data of the busiest receivers over more PEs.",
+            f"{needed} of {facts.pes} PEs receive {percent(HOT_SHARE)} of all {what}: PE {listed(hot)}. PEs wait "
+            f"{percent(facts.waiting_share)} of their time.",
+        )
+    ]
 
 
 def direct_small_messages(facts: Facts) -> list[Advice]:
@@ -312,10 +231,16 @@ def direct_small_messages(facts: Facts) -> list[Advice]:
     before_wait = frames / (turns or 1) / receivers
     if per_frame >= 1.5 or mean_bytes > SMALL_BYTES or before_wait < 2:
         return []
-    return [Advice(
-        "direct mode", "aggregation", "Aggregate the small messages (topology 1d instead of direct).",
-        f"{number(frames)} frames carry {counted(round(per_frame, 1), 'message')} each, with {size(mean_bytes)}. A PE sends "
-        f"{before_wait:.2g} of them to each receiver before it waits, so as many would fit into one frame.")]
+    return [
+        Advice(
+            "direct mode",
+            "aggregation",
+            "Aggregate the small messages (topology 1d instead of direct).",
+            f"{number(frames)} frames carry {counted(round(per_frame, 1), 'message')} each, with "
+            f"{size(mean_bytes)}. A PE sends "
+            f"{before_wait:.2g} of them to each receiver before it waits, so as many would fit into one frame.",
+        )
+    ]
 
 
 def reads_that_wait(facts: Facts) -> list[Advice]:
@@ -326,11 +251,17 @@ def reads_that_wait(facts: Facts) -> list[Advice]:
     if reads < READS_MIN * frames or reads < FRAMES_MIN / 5 or reads < 0.2 * waits:
         return []
     each = sum(facts.waiting) / waits if waits else 0
-    return [Advice(
-        "reads that wait", "waits", "Ask for several values before you wait for the first one.",
-        f"PEs waited for the answer to {number(reads)} requests, {percent(reads, frames)} of all frames, and waited "
-        f"{percent(facts.waiting_share)} of their time: {duration(each)} each.",
-        min(facts.waiting_share, reads / waits if waits else 0))]
+    return [
+        Advice(
+            "reads that wait",
+            "waits",
+            "Ask for several values before you wait for the first one.",
+            f"PEs waited for the answer to {number(reads)} requests, {percent(reads, frames)} of all "
+            f"frames, and waited "
+            f"{percent(facts.waiting_share)} of their time: {duration(each)} each.",
+            min(facts.waiting_share, reads / waits if waits else 0),
+        )
+    ]
 
 
 def spilled(facts: Facts) -> list[Advice]:
@@ -340,10 +271,15 @@ def spilled(facts: Facts) -> list[Advice]:
     frames, peak = counts.sum("spilled_frames"), counts.max("spilled_bytes_peak")
     if frames == 0 or frames < 0.01 * counts.sum("frames_sent"):
         return []
-    return [Advice(
-        "spill", "aggregation", "Raise HEADWAY_BUDGET, or send less from handlers.",
-        f"Handlers sent {number(frames)} frames beyond the budget of {size(counts.budget_bytes)}, at most "
-        f"{size(peak)} of a PE at a time.")]
+    return [
+        Advice(
+            "spill",
+            "aggregation",
+            "Raise HEADWAY_BUDGET, or send less from handlers.",
+            f"Handlers sent {number(frames)} frames beyond the budget of {size(counts.budget_bytes)}, at most "
+            f"{size(peak)} of a PE at a time.",
+        )
+    ]
 
 
 def shared_cores(facts: Facts) -> list[Advice]:
@@ -358,10 +294,16 @@ def shared_cores(facts: Facts) -> list[Advice]:
     if share > CPU_MAX:
         return []
     least = min(range(counts.pes), key=lambda pe: cpu[pe] / busy[pe] if busy[pe] else 1)
-    return [Advice(
-        "shared cores", "balance", f"Start fewer PEs than {counts.pes}, or free the cores of other work.",
-        f"PEs got a core in {percent(share)} of the {duration(sum(busy) / counts.pes)} in which they had work; PE "
-        f"{least} got {percent(cpu[least], busy[least])}. More PEs than cores take turns.", 1 - share)]
+    return [
+        Advice(
+            "shared cores",
+            "balance",
+            f"Start fewer PEs than {counts.pes}, or free the cores of other work.",
+            f"PEs got a core in {percent(share)} of the {duration(sum(busy) / counts.pes)} in which they had work; PE "
+            f"{least} got {percent(cpu[least], busy[least])}. More PEs than cores take turns.",
+            1 - share,
+        )
+    ]
 
 
 def large_messages(facts: Facts) -> list[Advice]:
@@ -375,50 +317,36 @@ def large_messages(facts: Facts) -> list[Advice]:
     alone = counts.sum("alone")
     if mean < 1024 or (mean < buffer / 4 and alone < 0.5 * messages):
         return []
-    return [Advice(
-        "large messages", "aggregation", "Send large content by send_buffer or get, which copy it once.",
-        f"{number(messages)} messages have {size(mean)} in the mean, and a buffer has {size(buffer)}: "
-        f"{percent(alone, messages)} of them went in a frame of their own, and the others fill a buffer with "
-        f"{max(buffer / mean, 1):.2g} messages.")]
-
-
-def late_arrivals(facts: Facts) -> list[Advice]:
-    """Few frames of the critical path lie for a very long time before one PE takes them: it did not run."""
-    pe, outliers = _outliers_of_path(facts)
-    if not outliers or facts.analysis is None:
-        return []
-    late = sum(step.end - step.begin for step in outliers)
-    longest = max(outliers, key=lambda step: step.end - step.begin)
-    gain = late / facts.analysis.run_ns
-    return [Advice(
-        "late arrivals", "waits", f"Find out why PE {pe} takes frames late.",
-        f"A frame from PE {longest.sender} took {duration(longest.end - longest.begin)}, from "
-        f"{duration(longest.begin - facts.analysis.begin)} on, until PE {pe} had it; the median is "
-        f"{duration(_median(facts.analysis.network_ns))}. {counted(len(outliers), 'frame')} of the critical path lay so, "
-        f"{percent(gain)} of the run time: PE {pe} did not run, or the network held them.", gain)]
-
-
-def _outliers_of_path(facts: Facts) -> tuple[int, list[Step]]:
-    """The PE that takes nearly all late frames of the critical path, and these frames."""
-    analysis = facts.analysis
-    if analysis is None or not analysis.network_ns:
-        return -1, []
-    bound = max(OUTLIER_MIN * _median(analysis.network_ns), 0.01 * analysis.run_ns)
-    late = [step for step in analysis.path.steps if step.sender >= 0 and step.end - step.begin > bound]
-    by_receiver: Counter = Counter()
-    for step in late:
-        by_receiver[step.pe] += step.end - step.begin
-    if not by_receiver:
-        return -1, []
-    pe, ns = by_receiver.most_common(1)[0]
-    if ns < GAIN_MIN * analysis.run_ns or ns < 0.8 * sum(by_receiver.values()):
-        return -1, []
-    return pe, [step for step in late if step.pe == pe]
+    return [
+        Advice(
+            "large messages",
+            "aggregation",
+            "Send large content by send_buffer or get, which copy it once.",
+            f"{number(messages)} messages have {size(mean)} in the mean, and a buffer has {size(buffer)}: "
+            f"{percent(alone, messages)} of them went in a frame of their own, and the others fill a buffer with "
+            f"{max(buffer / mean, 1):.2g} messages.",
+        )
+    ]
 
 
 RULES: tuple[Rule, ...] = (
-    imbalance, late_pe, late_arrivals, slow_wire, frames_leave_early, few_receivers, direct_small_messages, reads_that_wait, spilled,
-    shared_cores, large_messages)
+    imbalance,
+    late_pe,
+    late_arrivals,
+    slow_wire,
+    frames_leave_early,
+    few_receivers,
+    direct_small_messages,
+    reads_that_wait,
+    spilled,
+    shared_cores,
+    large_messages,
+)
+
+
+def has_numbers(facts: Facts) -> bool:
+    """Whether most rules have what they need."""
+    return facts.run.counts is not None or facts.analysis is not None
 
 
 def advise(facts: Facts, topics: set[str]) -> list[Advice]:

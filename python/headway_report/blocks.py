@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts of a page, for HTML and for the terminal."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ class Table:
     rows: list[list[Cell]]
     marked: set[int] = field(default_factory=set)  # rows
     texts: int = 1  # so many first columns are texts, the others numbers
-    folded: str = ""  # summary, if the table is folded away at first
+    summary: str = ""  # stands for the table until the reader opens it
     caption: str = ""
 
 
@@ -32,11 +33,11 @@ class Chart:
 
 
 @dataclass
-class Note:
+class Paragraph:
     text: str
 
 
-Block = Table | Chart | Note
+Block = Table | Chart | Paragraph
 
 
 @dataclass

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Drawings as inline SVG. Their text is HTML beside them, so that it stays readable on narrow screens."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -27,21 +28,34 @@ def legend(entries: list[tuple[str, str]]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _figure(title: str, svg: str, left: list[str], below: list[str], key: str = "", note: str = "",
-            rows: bool = False, narrow: bool = False) -> str:
+def _figure(
+    title: str,
+    svg: str,
+    left: list[str],
+    below: list[str],
+    key: str = "",
+    note: str = "",
+    rows: bool = False,
+    narrow: bool = False,
+) -> str:
     """`left`: labels from top to bottom; with `rows` one for each row of the drawing. `below`: from left to right."""
     kind = "rows" if rows else "ends"
     labels = "".join(f"<span>{escape(text)}</span>" for text in left)
     under = "".join(f"<span>{escape(text)}</span>" for text in below)
-    return (f'<figure><figcaption>{escape(title)}</figcaption>{key}<div class="plot{" narrow" if narrow else ""}"><div class="left {kind}">{labels}'
-            f'</div><div class="area">{svg}</div><div class="below">{under}</div></div>'
-            f'{f"<p class=note>{escape(note)}</p>" if note else ""}</figure>')
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption>{key}<div '
+        f'class="plot{" narrow" if narrow else ""}"><div class="left {kind}">{labels}'
+        f'</div><div class="area">{svg}</div><div class="below">{under}</div></div>'
+        f'{f"<p class=note>{escape(note)}</p>" if note else ""}</figure>'
+    )
 
 
 def _svg(height: int, content: str, title: str, style: str = "") -> str:
     """Stretched to the width of its box; `height` is in pixels."""
-    return (f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" role="img" '
-            f'style="height:{height}px{style}"><title>{escape(title)}</title>{content}</svg>')
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" role="img" '
+        f'style="height:{height}px{style}"><title>{escape(title)}</title>{content}</svg>'
+    )
 
 
 def _short(value: float) -> str:
@@ -72,14 +86,21 @@ def columns_of_times(times: list[dict[str, float]], slowest: int) -> str:
         first = place * per_column
         name = f"PE {first}" if len(group) == 1 else f"mean of PEs {first} to {first + len(group) - 1}"
         mark = " (most work)" if first <= slowest < first + len(group) else ""
-        titles.append(f'<rect x="{_short(place * step)}" width="{_short(step)}" height="{height}" class="hit">'
-                      f"<title>{name}{mark}: {', '.join(words)}</title></rect>")
+        titles.append(
+            f'<rect x="{_short(place * step)}" width="{_short(step)}" height="{height}" class="hit">'
+            f"<title>{name}{mark}: {', '.join(words)}</title></rect>"
+        )
     content = "".join(f'<path class="{CLASS_OF_PART[part]}" d="{"".join(paths[part])}"/>' for part in parts)
     x = (slowest // per_column + 0.5) * step
     arrow = f'<path class="mark" d="M{_short(x)} 0V{height}"/>'
     key = legend([(CLASS_OF_PART[part], part) for part in parts] + [("mark", f"most work: PE {slowest}")])
-    return _figure("Time of each PE", _svg(height, content + arrow + "".join(titles), "Time of each PE by part"),
-                   [duration(longest), duration(longest / 2), "0"], _pe_labels(len(times)), key)
+    return _figure(
+        "Time of each PE",
+        _svg(height, content + arrow + "".join(titles), "Time of each PE by part"),
+        [duration(longest), duration(longest / 2), "0"],
+        _pe_labels(len(times)),
+        key,
+    )
 
 
 def _pe_labels(pes: int) -> list[str]:
@@ -112,16 +133,27 @@ def timeline(analysis: TraceAnalysis, slowest: int) -> str:
     content = "".join(f'<path class="{kind}" d="{"".join(paths)}"/>' for kind, paths in layers.items())
     content += "".join(f'<path class="line" d="M0 {row_height * i}H{WIDTH}"/>' for i in range(1, len(rows)))
     content += _path_line(analysis, row_of, row_height)
-    content += "".join(f'<rect class="hit" y="{row_height * place}" width="{WIDTH}" height="{row_height}"><title>'
-                       f"{label}</title></rect>" for place, label in enumerate(labels))
-    key = legend([("p", "program"), ("h", "handlers"), ("c", "communication"), ("w", "waiting"),
-                  ("path", "critical path")])
+    content += "".join(
+        f'<rect class="hit" y="{row_height * place}" width="{WIDTH}" height="{row_height}"><title>'
+        f"{label}</title></rect>"
+        for place, label in enumerate(labels)
+    )
+    key = legend(
+        [("p", "program"), ("h", "handlers"), ("c", "communication"), ("w", "waiting"), ("path", "critical path")]
+    )
     total = analysis.run_ns
     note = f"A column is {duration(total / BINS)}; its height is the share of each part."
     if per_row > 1:
         note += f" The first row is PE {slowest}, which works most."
-    return _figure("What each PE did", _svg(height, content, "Timeline of all PEs"), labels,
-                   ["0", duration(total / 2), duration(total)], key, note, rows=True)
+    return _figure(
+        "What each PE did",
+        _svg(height, content, "Timeline of all PEs"),
+        labels,
+        ["0", duration(total / 2), duration(total)],
+        key,
+        note,
+        rows=True,
+    )
 
 
 def _mean_shares(analysis: TraceAnalysis, row: list[int]) -> list[list[float]]:
@@ -195,22 +227,39 @@ def matrix(cells: list[dict[int, int]], what: str) -> str:
             f'<rect x="{_short(column * step)}" y="{_short(line * step)}" width="{_short(step)}" '
             f'height="{_short(step)}" class="m" fill-opacity="{level[line][column] / LEVELS:.2g}"><title>PE {line} to '
             f"PE {column}: {number(rows[line][column])} {what}</title></rect>"
-            for line in range(size) for column in range(size))
+            for line in range(size)
+            for column in range(size)
+        )
     else:
-        drawn = (f'<image width="{WIDTH}" height="{WIDTH}" preserveAspectRatio="none" '
-                 f'href="{data_uri(level, LEVELS, MATRIX_COLOUR)}"/>')
+        drawn = (
+            f'<image width="{WIDTH}" height="{WIDTH}" preserveAspectRatio="none" '
+            f'href="{data_uri(level, LEVELS, MATRIX_COLOUR)}"/>'
+        )
     width = min(34, 8 + 4 * size)
-    svg = (f'<svg class="square" style="max-width:{width - 4}rem" viewBox="0 0 {WIDTH} {WIDTH}" role="img"><title>{escape(what)} from each PE to each '
-           f"other PE</title>{drawn}</svg>")
-    note = f"Full colour: {number(most)} {what}" + (f"; a cell has {per_cell} by {per_cell} PEs." if per_cell > 1 else ".")
-    return _figure(f"{what.capitalize()} from each PE (row) to each PE (column)", svg, _pe_labels(pes),
-                   _pe_labels(pes), note=note, narrow=True)
+    svg = (
+        f'<svg class="square" style="max-width:{width - 4}rem" viewBox="0 0 {WIDTH} {WIDTH}" '
+        f'role="img"><title>{escape(what)} from each PE to each '
+        f"other PE</title>{drawn}</svg>"
+    )
+    note = f"Full colour: {number(most)} {what}" + (
+        f"; a cell has {per_cell} by {per_cell} PEs." if per_cell > 1 else "."
+    )
+    return _figure(
+        f"{what.capitalize()} from each PE (row) to each PE (column)",
+        svg,
+        _pe_labels(pes),
+        _pe_labels(pes),
+        note=note,
+        narrow=True,
+    )
 
 
 def histogram(kinds: list[tuple[str, str, list[int]]]) -> str:
     """Distributions of times over octaves or parts of them. `kinds`: class, text and sorted times."""
     kinds = [one for one in kinds if one[2]]
-    shortest, longest = min(max(values[0], 1) for _, _, values in kinds), max(max(values[-1], 1) for _, _, values in kinds)
+    shortest, longest = min(max(values[0], 1) for _, _, values in kinds), max(
+        max(values[-1], 1) for _, _, values in kinds
+    )
     octaves = log2(longest / shortest)
     parts = 4 if octaves <= 4 else 2 if octaves <= 10 else 1  # of an octave
 
@@ -232,17 +281,28 @@ def histogram(kinds: list[tuple[str, str, list[int]]]) -> str:
         for power, share in sorted(bins.items()):
             tall = share / most * height
             x = (power - low) * step + step * 0.1 + place * wide
-            content += (f'<rect class="{kind}" x="{_short(x)}" y="{_short(height - tall)}" width="{_short(wide)}" '
-                        f'height="{_short(tall)}"><title>{escape(text)}, {duration(2 ** (power / parts))} to '
-                        f"{duration(2 ** ((power + 1) / parts))}: {percent(share)} of {counted(len(values), 'frame')}"
-                        "</title></rect>")
+            content += (
+                f'<rect class="{kind}" x="{_short(x)}" y="{_short(height - tall)}" width="{_short(wide)}" '
+                f'height="{_short(tall)}"><title>{escape(text)}, {duration(2 ** (power / parts))} to '
+                f"{duration(2 ** ((power + 1) / parts))}: {percent(share)} of {counted(len(values), 'frame')}"
+                "</title></rect>"
+            )
     ends = [duration(2 ** (place / parts)) for place in (low, (low + high) / 2, high)]
-    return _figure("Latency", _svg(height, content, "Distribution of latencies"), [percent(most), "0"], ends,
-                   legend([(kind, text) for kind, text, _ in kinds]))
+    return _figure(
+        "Latency",
+        _svg(height, content, "Distribution of latencies"),
+        [percent(most), "0"],
+        ends,
+        legend([(kind, text) for kind, text, _ in kinds]),
+    )
 
 
-def curves(title: str, x_name: str, lines: list[tuple[str, str, list[tuple[float, float]]]],
-           ranges: list[tuple[float, float, float]]) -> str:
+def curves(
+    title: str,
+    x_name: str,
+    lines: list[tuple[str, str, list[tuple[float, float]]]],
+    ranges: list[tuple[float, float, float]],
+) -> str:
     """Slowdown over the value of a dial. `lines`: class, text and points; `ranges`: x, least, most."""
     x_max = max(x for _, _, points in lines for x, _ in points) or 1
     y_max = max([y for _, _, points in lines for _, y in points] + [most for _, _, most in ranges] + [1.1])
@@ -259,10 +319,17 @@ def curves(title: str, x_name: str, lines: list[tuple[str, str, list[tuple[float
         content += "</title></path>"
         if place == 0:
             for x, y in points:
-                content += (f'<path class="dot {kind}" d="M{at(x, y)}h0"><title>{escape(x_name)} {x:.4g}: slowdown '
-                            f"{y:.3g}</title></path>")
-    return _figure(title, _svg(height, content, title), [f"{y_max:.3g}", f"{y_max / 2:.3g}", "0"],
-                   ["0", f"{x_max / 2:.3g}", f"{x_max:.4g} {x_name}"], legend([(kind, text) for kind, text, _ in lines]))
+                content += (
+                    f'<path class="dot {kind}" d="M{at(x, y)}h0"><title>{escape(x_name)} {x:.4g}: slowdown '
+                    f"{y:.3g}</title></path>"
+                )
+    return _figure(
+        title,
+        _svg(height, content, title),
+        [f"{y_max:.3g}", f"{y_max / 2:.3g}", "0"],
+        ["0", f"{x_max / 2:.3g}", f"{x_max:.4g} {x_name}"],
+        legend([(kind, text) for kind, text, _ in lines]),
+    )
 
 
 assert tuple(STATES[:3]) == ("program", "handlers", "communication")

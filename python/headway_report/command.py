@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line of `headway report`."""
+
 from __future__ import annotations
 
 import argparse
@@ -7,12 +8,12 @@ import os
 import sys
 from pathlib import Path
 
-from .advice import advise
+from .advice import advise, has_numbers
 from .compare import compare
 from .errors import InputError
 from .facts import Facts, facts_of
 from .inputs import Input, join, read_input
-from .page import render
+from .page import NO_ADVICE, NO_NUMBERS, render
 from .sections import TOPICS, run_facts, sections_of, sources
 from .text import render_text
 from .units import counted, duration
@@ -24,10 +25,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headway report",
         description="Explains a run on one page, with advice. Files are told apart by their content. Two files of the "
-                    "same kind are two runs, which are compared.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
-                        help="a file of counts (HEADWAY_COUNTS), results or --json of probe, sensitivity, slopes or "
-                             "predict, or a folder with traces (HEADWAY_TRACE)")
+        "same kind are two runs, which are compared.",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="a file of counts (HEADWAY_COUNTS), results or --json of probe, sensitivity, slopes or "
+        "predict, or a folder with traces (HEADWAY_TRACE)",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes [report.html]")
     parser.add_argument("--what", metavar="LIST", help=f"only these topics: {', '.join(TOPICS)} [all]")
     parser.add_argument("--text", action="store_true", help="print to the terminal; without -o no page is written")
@@ -65,18 +72,19 @@ def _write(given: argparse.Namespace, topics: set[str], inputs: list[Input]) -> 
     if len(groups) == 2:
         first, second = (facts_of(join(group)) for group in groups)
         title, subtitle = f"{groups[0][0].path.name} and {groups[1][0].path.name} compared", _subtitle(second)
-        advice, sections = None, compare(first, second, topics)
+        advice, no_advice, sections = None, "", compare(first, second, topics)
     else:
         facts = facts_of(join(groups[0]))
         title, subtitle = _title(facts), _subtitle(facts)
         advice, sections = advise(facts, topics), [*sections_of(facts, topics), run_facts(facts)]
+        no_advice = NO_ADVICE if has_numbers(facts) else NO_NUMBERS
         footer = "Made by headway report from " + "; ".join(sources(facts)) + "."
     if given.text:
-        sys.stdout.write(render_text(title, subtitle, advice, sections))
+        sys.stdout.write(render_text(title, subtitle, advice, no_advice, sections))
         sys.stdout.flush()
     if given.output is not None or not given.text:
         path = given.output or Path("report.html")
-        page = render(title, subtitle, advice, sections, footer)
+        page = render(title, subtitle, advice, no_advice, sections, footer)
         try:
             path.write_text(page, encoding="utf-8")
         except OSError as error:
@@ -92,8 +100,10 @@ def _runs(inputs: list[Input]) -> list[list[Input]]:
     twice = [kind for kind in dict.fromkeys(kinds) if kinds.count(kind) == 2]
     for kind in dict.fromkeys(kinds):
         if kinds.count(kind) > 2 and kind != "result":
-            raise InputError(inputs[kinds.index(kind)].path,
-                             f"{kinds.count(kind)} files have the same kind ({kind}); allowed are 1, or 2 to compare")
+            raise InputError(
+                inputs[kinds.index(kind)].path,
+                f"{kinds.count(kind)} files have the same kind ({kind}); allowed are 1, or 2 to compare",
+            )
     if not twice or (twice == ["result"] and len(set(kinds)) > 1):
         return [inputs]
     first: list[Input] = []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two runs side by side, with intervals."""
+
 from __future__ import annotations
 
 import random
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-from .blocks import Block, Note, Section, Table
+from .blocks import Block, Paragraph, Section, Table
 from .facts import Facts
 from .trace_events import REASONS
 from .units import duration, number, percent, size
@@ -65,14 +66,22 @@ def ratio_of_means(first: list[float], second: list[float]) -> Ratio | None:
         return Ratio(value)
     ratios.sort()
     pairs = list(zip(first, second)) if len(first) == len(second) else []
-    return Ratio(value, ratios[int(LOW * len(ratios))], ratios[min(int(HIGH * len(ratios)), len(ratios) - 1)],
-                 sum(b < a for a, b in pairs), len(pairs))
+    return Ratio(
+        value,
+        ratios[int(LOW * len(ratios))],
+        ratios[min(int(HIGH * len(ratios)), len(ratios) - 1)],
+        sum(b < a for a, b in pairs),
+        len(pairs),
+    )
 
 
 def ratio_of_spreads(first: dict, second: dict) -> Ratio | None:
     """Of medians; the range is that of the extremes, because a result file has no single repeats."""
-    if not all(isinstance(one.get(key), (int, float)) and one[key] > 0 for one in (first, second)
-               for key in ("median", "min", "max")):
+    if not all(
+        isinstance(one.get(key), (int, float)) and one[key] > 0
+        for one in (first, second)
+        for key in ("median", "min", "max")
+    ):
         return None
     value = second["median"] / first["median"]
     if first["min"] == first["max"] and second["min"] == second["max"]:
@@ -106,8 +115,15 @@ def compare(first: Facts, second: Facts, topics: set[str]) -> list[Section]:
 def _run_times(first: Facts, second: Facts) -> list[Block]:
     rows = []
     if first.run_ns and second.run_ns:
-        rows.append(["run", duration(first.run_ns), duration(second.run_ns), Ratio(second.run_ns / first.run_ns).text,
-                     "one run each"])
+        rows.append(
+            [
+                "run",
+                duration(first.run_ns),
+                duration(second.run_ns),
+                Ratio(second.run_ns / first.run_ns).text,
+                "one run each",
+            ]
+        )
     keys = ("bench", "mode", "pes", "transport", "message_bytes", "pattern", "case", "way", "memory")
     for record in first.run.results:
         name = tuple(record.get(key) for key in keys)
@@ -120,14 +136,19 @@ def _run_times(first: Facts, second: Facts) -> list[Block]:
                 if ratio is not None and isinstance(a, dict) and isinstance(b, dict):
                     scale = 1e9 if field == "seconds" else 1e3
                     label = ", ".join(str(one) for one in name[:2] if one)
-                    rows.append([label, duration(a["median"] * scale), duration(b["median"] * scale), ratio.text,
-                                 ratio.verdict])
+                    rows.append(
+                        [label, duration(a["median"] * scale), duration(b["median"] * scale), ratio.text, ratio.verdict]
+                    )
             break
     if not rows:
         return []
-    return [Table(["time of", "first", "second", "second over first", ""], rows),
-            Note("Ratios of results have the range of the slowest to the fastest repeat. One run each says nothing of "
-                 "how much runs differ by themselves: repeat them.")]
+    return [
+        Table(["time of", "first", "second", "second over first", ""], rows),
+        Paragraph(
+            "Ratios of results have the range of the slowest to the fastest repeat. One run each says nothing of "
+            "how much runs differ by themselves: repeat them."
+        ),
+    ]
 
 
 def _row(name: str, first: list[float], second: list[float], shown: Callable[[float], str]) -> list[str] | None:
@@ -141,23 +162,31 @@ def _table(rows: list[list[str] | None], what: str) -> list[Block]:
     found = [row for row in rows if row is not None]
     if not found:
         return []
-    return [Table([what, "first", "second", "second over first", ""], [list(row) for row in found]),
-            Note("Means over PEs; the intervals hold 95 % and are from a bootstrap over PEs.")]
+    return [
+        Table([what, "first", "second", "second over first", ""], [list(row) for row in found]),
+        Paragraph("Means over PEs; the intervals hold 95 % and are from a bootstrap over PEs."),
+    ]
 
 
 def _parts(first: Facts, second: Facts) -> list[Block]:
     if not first.times or not second.times:
         return []
-    rows = [_row(part, [row[part] for row in first.times], [row[part] for row in second.times], duration)
-            for part in first.times[0] if part in second.times[0]]
+    rows = [
+        _row(part, [row[part] for row in first.times], [row[part] for row in second.times], duration)
+        for part in first.times[0]
+        if part in second.times[0]
+    ]
     rows.append(_row("work in all", first.work, second.work, duration))
     blocks = _table(rows, "time")
     spread = []
     for facts in (first, second):
         mean = sum(facts.work) / len(facts.work)
-        spread.append(f"{max(facts.work) / mean:.3g} times the mean (PE {facts.work.index(max(facts.work))})"
-                      if mean > 0 else "no work")
-    return [*blocks, Note(f"Most work: first {spread[0]}, second {spread[1]}.")]
+        spread.append(
+            f"{max(facts.work) / mean:.3g} times the mean (PE {facts.work.index(max(facts.work))})"
+            if mean > 0
+            else "no work"
+        )
+    return [*blocks, Paragraph(f"Most work: first {spread[0]}, second {spread[1]}.")]
 
 
 def _causes(first: Facts, second: Facts) -> list[Block]:
@@ -170,8 +199,15 @@ def _causes(first: Facts, second: Facts) -> list[Block]:
         total = charges.total
         computed = sum(charges.computed.values())
         worst = charges.computed.most_common(1)
-        rows.append([name, duration(total), percent(computed, total), percent(sum(charges.network.values()), total),
-                     f"PE {worst[0][0]}, {percent(worst[0][1], total)}" if worst and computed else "-"])
+        rows.append(
+            [
+                name,
+                duration(total),
+                percent(computed, total),
+                percent(sum(charges.network.values()), total),
+                f"PE {worst[0][0]}, {percent(worst[0][1], total)}" if worst and computed else "-",
+            ]
+        )
     return [Table(["run", "waiting in all", "others computed", "network", "most by the work of"], rows)]
 
 
@@ -180,11 +216,23 @@ def _counts(first: Facts, second: Facts) -> list[Block]:
     if a is None or b is None:
         return []
     fields: list[tuple[str, str, Callable[[float], str]]] = [
-        ("messages", "messages", number), ("frames", "frames_sent", number), ("bytes", "bytes_sent", size),
-        ("receivers", "receivers", number), ("reads", "reads", number), ("waits", "waits", number),
-        ("barriers", "barriers", number), ("retries", "retries", number), ("processor time", "cpu_ns", duration)]
-    return _table([_row(name, [float(pe.get(key, 0)) for pe in a.per_pe], [float(pe.get(key, 0)) for pe in b.per_pe],
-                        shown) for name, key, shown in fields], "of a PE")
+        ("messages", "messages", number),
+        ("frames", "frames_sent", number),
+        ("bytes", "bytes_sent", size),
+        ("receivers", "receivers", number),
+        ("reads", "reads", number),
+        ("waits", "waits", number),
+        ("barriers", "barriers", number),
+        ("retries", "retries", number),
+        ("processor time", "cpu_ns", duration),
+    ]
+    return _table(
+        [
+            _row(name, [float(pe.get(key, 0)) for pe in a.per_pe], [float(pe.get(key, 0)) for pe in b.per_pe], shown)
+            for name, key, shown in fields
+        ],
+        "of a PE",
+    )
 
 
 def _buffers(first: Facts, second: Facts) -> list[Block]:
@@ -193,8 +241,14 @@ def _buffers(first: Facts, second: Facts) -> list[Block]:
         for other in second.aggregators:
             if one.name == other.name:
                 for name, buffers in ((f"{one.name}, first", one), (f"{one.name}, second", other)):
-                    rows.append([name, number(buffers.frames), *(percent(buffers.share(reason)) for reason in REASONS),
-                                 percent(buffers.fill)])
+                    rows.append(
+                        [
+                            name,
+                            number(buffers.frames),
+                            *(percent(buffers.share(reason)) for reason in REASONS),
+                            percent(buffers.fill),
+                        ]
+                    )
     return [Table(["aggregator", "frames", *REASONS, "fill"], list(rows))] if rows else []
 
 
@@ -214,8 +268,10 @@ def _latencies(first: Facts, second: Facts) -> list[Block]:
         rows.append([name, *cells, ratio, f"{duration(a[len(a) * 99 // 100])}, {duration(b[len(b) * 99 // 100])}"])
     if not rows:
         return []
-    return [Table(["median of", "first", "second", "second over first", "99 %, first and second"], rows),
-            Note("Medians with 95 % intervals by order statistics over frames.")]
+    return [
+        Table(["median of", "first", "second", "second over first", "99 %, first and second"], rows),
+        Paragraph("Medians with 95 % intervals by order statistics over frames."),
+    ]
 
 
 def _probes(first: Facts, second: Facts) -> list[Block]:
@@ -224,15 +280,25 @@ def _probes(first: Facts, second: Facts) -> list[Block]:
         for other in second.run.probe:
             if any(record.get(key) != other.get(key) for key in ("transport", "pair", "shared_cache")):
                 continue
-            for name, key in (("o, sender", "o_send_ns"), ("o, receiver", "o_recv_ns"), ("L", "latency_ns"),
-                              ("g", "g_ns"), ("G", "gap_per_byte_ns")):
+            for name, key in (
+                ("o, sender", "o_send_ns"),
+                ("o, receiver", "o_recv_ns"),
+                ("L", "latency_ns"),
+                ("g", "g_ns"),
+                ("G", "gap_per_byte_ns"),
+            ):
                 a, b = record.get(key), other.get(key)
                 if not isinstance(a, dict) or not isinstance(b, dict):
                     continue
                 apart = a["high"] < b["low"] or b["high"] < a["low"]
-                rows.append([f"{record.get('transport')}, {record.get('pair')}", name,
-                             *(f"{one['value']:.3g} ns ({one['low']:.3g} to {one['high']:.3g})" for one in (a, b)),
-                             "differ" if apart else "not told apart"])
+                rows.append(
+                    [
+                        f"{record.get('transport')}, {record.get('pair')}",
+                        name,
+                        *(f"{one['value']:.3g} ns ({one['low']:.3g} to {one['high']:.3g})" for one in (a, b)),
+                        "differ" if apart else "not told apart",
+                    ]
+                )
             break
     return [Table(["pair", "value", "first", "second", "95 % intervals"], rows, texts=2)] if rows else []
 
@@ -241,7 +307,14 @@ def _slopes(first: Facts, second: Facts) -> list[Block]:
     if first.run.slopes is None or second.run.slopes is None:
         return []
     other = {one["parameter"]: one["slope"] for one in second.run.slopes["slopes"]}
-    rows = [[str(one["parameter"]), number(one["slope"]), number(other[one["parameter"]]),
-             f"{other[one['parameter']] / one['slope']:.3g}" if one["slope"] else "-"]
-            for one in first.run.slopes["slopes"] if one["parameter"] in other]
+    rows = [
+        [
+            str(one["parameter"]),
+            number(one["slope"]),
+            number(other[one["parameter"]]),
+            f"{other[one['parameter']] / one['slope']:.3g}" if one["slope"] else "-",
+        ]
+        for one in first.run.slopes["slopes"]
+        if one["parameter"] in other
+    ]
     return [Table(["parameter", "first", "second", "second over first"], rows)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The counts of a run, as HEADWAY_COUNTS writes them."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

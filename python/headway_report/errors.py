@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Errors of input files."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numbers of a run, from whichever of its files has them."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -108,8 +109,10 @@ def _times(run: Run, analysis: TraceAnalysis | None) -> tuple[list[dict[str, flo
     if analysis is not None:
         return analysis.times, "trace"
     if run.counts is not None:
-        rows = [{"working": max(pe["run_ns"] - pe["waiting_ns"], 0.0), "waiting": float(pe["waiting_ns"])}
-                for pe in run.counts.per_pe]
+        rows = [
+            {"working": max(pe["run_ns"] - pe["waiting_ns"], 0.0), "waiting": float(pe["waiting_ns"])}
+            for pe in run.counts.per_pe
+        ]
         return rows, "waits of the counts"
     return [], ""
 
@@ -127,8 +130,18 @@ def _aggregators(run: Run, analysis: TraceAnalysis | None) -> list[AggregatorFac
             else:
                 capacity, capacity_source = float(one.bytes_max), "the largest frame"
             name = analysis.handler_names.get(handler) or f"aggregator {handler}"
-            result.append(AggregatorFacts(name, dict(zip(REASONS, map(float, one.by_reason))), one.messages, one.bytes,
-                                          capacity, capacity_source, sorted(one.ages), one.early_by_peer))
+            result.append(
+                AggregatorFacts(
+                    name,
+                    dict(zip(REASONS, map(float, one.by_reason))),
+                    one.messages,
+                    one.bytes,
+                    capacity,
+                    capacity_source,
+                    sorted(one.ages),
+                    one.early_by_peer,
+                )
+            )
         return result
     if run.counts is not None and all("full" in pe for pe in run.counts.per_pe):
         counts = run.counts
@@ -139,18 +152,42 @@ def _aggregators(run: Run, analysis: TraceAnalysis | None) -> list[AggregatorFac
         if total:
             name = "all aggregators"
             messages = counts.sum("messages_in_frames") * total / sent if sent else counts.sum("messages")
-            return [AggregatorFacts(name, frames, messages, mean_bytes * total, buffer_bytes or None, "buffer_bytes",
-                                    fill_measured=_fill_of_results(run))]
+            return [
+                AggregatorFacts(
+                    name,
+                    frames,
+                    messages,
+                    mean_bytes * total,
+                    buffer_bytes or None,
+                    "buffer_bytes",
+                    fill_measured=_fill_of_results(run),
+                )
+            ]
+    return _aggregators_of_results(run)
+
+
+def _aggregators_of_results(run: Run) -> list[AggregatorFacts]:
+    result = []
     for record in run.results:
         flush = record.get("flush")
         if isinstance(flush, dict) and record.get("frames"):
-            frames = {reason: float(flush.get("explicit" if reason == "requested" else reason) or 0)
-                      for reason in REASONS}
+            frames = {
+                reason: float(flush.get("explicit" if reason == "requested" else reason) or 0) for reason in REASONS
+            }
             capacity = (record.get("options") or {}).get("buffer_bytes")
             name = f"{record.get('bench', 'program')}, {record.get('mode', '')}".strip(", ")
-            return [AggregatorFacts(name, frames, record.get("messages") or 0, record.get("wire_bytes") or 0, capacity,
-                                    "buffer_bytes", fill_measured=record.get("fill_mean"))]
-    return []
+            result.append(
+                AggregatorFacts(
+                    name,
+                    frames,
+                    record.get("messages") or 0,
+                    record.get("wire_bytes") or 0,
+                    capacity,
+                    "buffer_bytes",
+                    fill_measured=record.get("fill_mean"),
+                )
+            )
+    return result
 
 
 def _fill_of_results(run: Run) -> float | None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of a run, told apart by their content."""
+
 from __future__ import annotations
 
 import json

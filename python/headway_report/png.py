@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A PNG image of few levels of one colour, as a data URI."""
+
 from __future__ import annotations
 
 import base64
@@ -16,7 +17,12 @@ def data_uri(rows: list[list[int]], levels: int, colour: tuple[int, int, int]) -
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
-    png = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)) +
-           chunk(b"PLTE", bytes(colour) * (levels + 1)) + chunk(b"tRNS", alphas) +
-           chunk(b"IDAT", zlib.compress(raw, 9)) + chunk(b"IEND", b""))
+    png = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
+        + chunk(b"PLTE", bytes(colour) * (levels + 1))
+        + chunk(b"tRNS", alphas)
+        + chunk(b"IDAT", zlib.compress(raw, 9))
+        + chunk(b"IEND", b"")
+    )
     return "data:image/png;base64," + base64.b64encode(png).decode()

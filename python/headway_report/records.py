@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the fields of result files that the report uses. Other fields, and missing ones, are free."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -40,13 +41,28 @@ NUMBER = (is_number, "a number")
 SPREAD = (_is_spread, "an object with the numbers median, min and max")
 FIELDS: dict[str, tuple[Check, str]] = {
     "pes": (_is_natural, "a whole number from 1 on"),
-    **dict.fromkeys(("messages", "frames", "wire_bytes", "fill_mean", "messages_per_second", "residual", "us",
-                     "ns_per_byte", "dialled_us", "traced_seconds"), NUMBER),
+    **dict.fromkeys(
+        (
+            "messages",
+            "frames",
+            "wire_bytes",
+            "fill_mean",
+            "messages_per_second",
+            "residual",
+            "us",
+            "ns_per_byte",
+            "dialled_us",
+            "traced_seconds",
+        ),
+        NUMBER,
+    ),
     **dict.fromkeys(("one_way_us", "latency_us"), SPREAD),
     "slowdown": (_is_spread_or_median, "an object with the number median"),
     "seconds": (lambda value: is_number(value) or _is_spread(value), "a number, or " + SPREAD[1]),
-    **dict.fromkeys(("o_send_ns", "o_recv_ns", "g_ns", "latency_ns", "gap_per_byte_ns"),
-                    (_is_estimate, "an object with the numbers value, low and high")),
+    **dict.fromkeys(
+        ("o_send_ns", "o_recv_ns", "g_ns", "latency_ns", "gap_per_byte_ns"),
+        (_is_estimate, "an object with the numbers value, low and high"),
+    ),
     **dict.fromkeys(("flush", "predicted_slowdown", "predicted"), (_are_numbers, "an object of numbers")),
     "predicted_seconds": (lambda value: is_number(value) or _are_numbers(value), "a number or an object of numbers"),
     "error": (lambda value: is_number(value) or _are_numbers(value), "a number or an object of numbers"),

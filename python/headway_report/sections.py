@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sections of a report, in their order."""
+
 from __future__ import annotations
 
-from .blocks import Note, Section, Table
+from .blocks import Paragraph, Section, Table
 from .facts import Facts
 from .inputs import KINDS
 from .sections_frames import frame_sections
@@ -48,22 +49,34 @@ def run_facts(facts: Facts) -> Section:
     add("kernel", machine.get("kernel"))
     add("Headway", about.get("headway") or run.version)
     add("build", about.get("build") or machine.get("build"))
-    blocks: list[Table | Note] = [Table(["", ""], rows, texts=2)] if rows else []
+    blocks: list[Table | Paragraph] = [Table(["", ""], rows, texts=2)] if rows else []
     analysis = facts.analysis
     if analysis is not None:
         if analysis.lost:
-            blocks.append(Note(f"The trace lost {counted(analysis.lost, 'record')}: PEs made more than it keeps. "
-                               "Times before the first kept record are missing."))
+            blocks.append(
+                Paragraph(
+                    f"The trace lost {counted(analysis.lost, 'record')}: PEs made more than it keeps. "
+                    "Times before the first kept record are missing."
+                )
+            )
         if not analysis.ended:
-            blocks.append(Note("The run did not come to its end, or its trace was read before."))
+            blocks.append(Paragraph("The run did not come to its end, or its trace was read before."))
         if analysis.undelivered:
-            blocks.append(Note(f"{counted(analysis.undelivered, 'frame')} that PEs sent did not arrive."))
+            blocks.append(Paragraph(f"{counted(analysis.undelivered, 'frame')} that PEs sent did not arrive."))
         if analysis.unmatched:
-            blocks.append(Note("PEs of a process share buffers: waits are not followed to their causes, because such "
-                               "frames have no number that both sides know."))
+            blocks.append(
+                Paragraph(
+                    "PEs of a process share buffers: waits are not followed to their causes, because such "
+                    "frames have no number that both sides know."
+                )
+            )
         if analysis.residual_ns:
-            blocks.append(Note("The clocks of the hosts are aligned by the fastest frames; they may be off by "
-                               f"{duration(analysis.residual_ns)}."))
+            blocks.append(
+                Paragraph(
+                    "The clocks of the hosts are aligned by the fastest frames; they may be off by "
+                    f"{duration(analysis.residual_ns)}."
+                )
+            )
     return Section("run", "Run", frozenset(TOPICS), list(blocks))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A traced run as a whole: parts of time, latencies, waits charged to their causes, and the critical path."""
+
 from __future__ import annotations
 
 import re
@@ -107,12 +108,29 @@ def analyse(folder: TraceFolder) -> TraceAnalysis:
             _add(flushes.setdefault(handler, Flushes()), one)
     match = Matcher(pes, not foreign)
     head = folder.headers[0]
-    names = {number: text for h in folder.headers for (kind, number), text in h.names.items() if kind == NAME_OF_HANDLER}
+    names = {
+        number: text for h in folder.headers for (kind, number), text in h.names.items() if kind == NAME_OF_HANDLER
+    }
     lost = sum(h.lost for h in folder.headers)
     return TraceAnalysis(
-        pes, begin, end, [times_of(pe) for pe in pes], flushes, names, network, first, charge(pes, match),
-        critical_path(pes, match), _costs(head.overhead_ns, head.latency_ns, head.gap_per_byte_ns, head.dials),
-        head.simulated, lost, undelivered if lost == 0 else 0, foreign, residual, all(pe.has_end for pe in pes))
+        pes,
+        begin,
+        end,
+        [times_of(pe) for pe in pes],
+        flushes,
+        names,
+        network,
+        first,
+        charge(pes, match),
+        critical_path(pes, match),
+        _costs(head.overhead_ns, head.latency_ns, head.gap_per_byte_ns, head.dials),
+        head.simulated,
+        lost,
+        undelivered if lost == 0 else 0,
+        foreign,
+        residual,
+        all(pe.has_end for pe in pes),
+    )
 
 
 def _add(to: Flushes, one: Flushes) -> None:
@@ -166,8 +184,9 @@ def _latencies(pes: list[PeEvents]) -> tuple[list[int], list[int], int]:
             undelivered += len(posted.times)
             continue
         undelivered += max(len(posted.times) - skip - len(taken.times) + skip_taken, 0)
-        for at, age, messages, then in zip(posted.times[skip:], posted.ages[skip:], posted.messages[skip:],
-                                           taken.times[skip_taken:]):
+        for at, age, messages, then in zip(
+            posted.times[skip:], posted.ages[skip:], posted.messages[skip:], taken.times[skip_taken:]
+        ):
             if messages == 0:
                 continue
             under_way = max(then - at, 0)

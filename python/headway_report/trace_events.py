@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What one PE did, from its records: parts of its time, waits, and frames."""
+
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -82,7 +83,14 @@ def events_of(header: Header, records: Records) -> PeEvents:
     idle_since = 0
     flushed = None
     begin, posted, taken_, found_none, wait_begins, wait_ends, end = (
-        Kind.BEGIN, Kind.POSTED, Kind.TAKEN, Kind.FOUND_NONE, Kind.WAIT_BEGINS, Kind.WAIT_ENDS, Kind.END)
+        Kind.BEGIN,
+        Kind.POSTED,
+        Kind.TAKEN,
+        Kind.FOUND_NONE,
+        Kind.WAIT_BEGINS,
+        Kind.WAIT_ENDS,
+        Kind.END,
+    )
     columns = zip(records.kind, records.time, records.phase, records.control)
     for i, (kind, time, phase, control) in enumerate(columns):
         before = state

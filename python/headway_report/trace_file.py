@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads the files of a traced run: pe-N.trace and trace.json. src/headway/model/trace/record.hpp has the layout."""
+
 from __future__ import annotations
 
 import json
@@ -36,8 +37,8 @@ NAME_BYTES = 64
 PES_MAX = 65536
 HEADER_BYTES_MAX = 1 << 20
 
-# magic, version, pe, pes, header_bytes, record_bytes, clock, written, records_max, o, L, G, began_ns, began_at_ns, host,
-# process, dials, transport, names_begin, names
+# magic, version, pe, pes, header_bytes, record_bytes, clock, written, records_max, o, L, G, began_ns, began_at_ns,
+# host, process, dials, transport, names_begin, names
 _HEADER = struct.Struct("<8s6IQQ3dQqII64s16sII")
 _HEADER_OF_VERSION_1 = struct.Struct("<8s6IQQ3dQqII64s16s")  # records, overruns instead of written, records_max
 _NAME = struct.Struct("<HH60s")
@@ -164,8 +165,26 @@ def _parsed(path: Path, data: bytes) -> tuple[Header, _Layout]:
         raise InputError(path, "it does not begin as a trace")
     if len(data) < _HEADER_OF_VERSION_1.size:
         raise InputError(path, "it is cut off in its header")
-    (_, version, pe, pes, header_bytes, record_bytes, clock, written, records_max, overhead, latency, gap, _, _, host, _,
-     dials, transport) = _HEADER_OF_VERSION_1.unpack_from(data)
+    (
+        _,
+        version,
+        pe,
+        pes,
+        header_bytes,
+        record_bytes,
+        clock,
+        written,
+        records_max,
+        overhead,
+        latency,
+        gap,
+        _,
+        _,
+        host,
+        _,
+        dials,
+        transport,
+    ) = _HEADER_OF_VERSION_1.unpack_from(data)
     if version not in (1, 2):
         raise InputError(path, f"its version is {version}: this command reads 1 and 2")
     if not 1 <= pes <= PES_MAX or pe >= pes:
@@ -178,8 +197,9 @@ def _parsed(path: Path, data: bytes) -> tuple[Header, _Layout]:
         raise InputError(path, "a cost of the transport is out of range: allowed are 0 to 1000 s")
     if clock > 1:
         raise InputError(path, f"its clock is {clock}: allowed are 0 and 1")
-    header = Header(version, pe, pes, clock == 1, overhead, latency, gap, _text(dials), _text(transport), written,
-                    records_max)
+    header = Header(
+        version, pe, pes, clock == 1, overhead, latency, gap, _text(dials), _text(transport), written, records_max
+    )
     layout = _Layout(header_bytes, record_bytes, 0, 0, 0)
     if version == 1:
         return header, layout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numbers with units, for people."""
+
 from __future__ import annotations
 
 MISSING = "-"

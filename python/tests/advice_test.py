@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each rule: a run in which it finds something, and one in which it does not."""
+
 from __future__ import annotations
 
 import tempfile
@@ -103,11 +104,24 @@ class Rules(unittest.TestCase):
         self.the_one(self.of_trace(advice.slow_wire, pes, "o=1.2us"), "network's o", "PE")
 
     def test_slow_wire_uses_slopes_and_measured_costs_without_a_trace(self) -> None:
-        slopes = {"command": ["./made"], "pes": 4, "traced_seconds": 1e-3, "path": {},
-                  "slopes": [{"parameter": "L", "slope": 200}, {"parameter": "o", "slope": 400}]}
-        probe = {"records": [{"bench": "probe", "transport": "mpi", "pair": "host",
-                              "o_send_ns": {"value": 300, "low": 200, "high": 400},
-                              "latency_ns": {"value": 2000, "low": 1900, "high": 2100}}]}
+        slopes = {
+            "command": ["./made"],
+            "pes": 4,
+            "traced_seconds": 1e-3,
+            "path": {},
+            "slopes": [{"parameter": "L", "slope": 200}, {"parameter": "o", "slope": 400}],
+        }
+        probe = {
+            "records": [
+                {
+                    "bench": "probe",
+                    "transport": "mpi",
+                    "pair": "host",
+                    "o_send_ns": {"value": 300, "low": 200, "high": 400},
+                    "latency_ns": {"value": 2000, "low": 1900, "high": 2100},
+                }
+            ]
+        }
         paths = [write_json(self.folder / "slopes", slopes), write_json(self.folder / "probe", probe)]
         self.the_one(advice.slow_wire(facts(*paths)), "network's L", "200 times", "40 %")
         slopes["traced_seconds"] = 1e-2
@@ -125,8 +139,14 @@ class Rules(unittest.TestCase):
             others = [other for other in range(pes) if other != pe.pe]
             for i in range(max(frames // pes, len(others))):
                 full = i < max(len(others) // 4, 1)
-                pe.post(1000 * i, others[i % len(others)], 4096 if full else size, 100,
-                        reason=0 if full else reason, age=50_000)
+                pe.post(
+                    1000 * i,
+                    others[i % len(others)],
+                    4096 if full else size,
+                    100,
+                    reason=0 if full else reason,
+                    age=50_000,
+                )
             pe.end(1000 * frames)
         return made
 
@@ -195,8 +215,11 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.of_counts(advice.large_messages, counts()), [])
 
     def test_healthy_runs_get_no_advice(self) -> None:
-        runs = [rounds([100_000, 99_000, 101_000, 100_000]), rounds([100_000] * 2),
-                rounds([100_000 + 500 * pe for pe in range(16)])]
+        runs = [
+            rounds([100_000, 99_000, 101_000, 100_000]),
+            rounds([100_000] * 2),
+            rounds([100_000 + 500 * pe for pe in range(16)]),
+        ]
         for place, pes in enumerate(runs):
             trace = write_trace(self.folder / f"trace-{place}", pes)
             value = counts(pes=len(pes), simulated=True)

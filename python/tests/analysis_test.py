@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the report computes from traces."""
+
 from __future__ import annotations
 
 import tempfile
@@ -61,12 +62,14 @@ class Analysis(unittest.TestCase):
 
     def test_the_critical_path_takes_the_run_time(self) -> None:
         path = self.of(self.chain()).path
-        self.assertEqual(path.parts, {"program": 100 + 6 + 8, "handlers": 6, "communication": 0, "waiting": 0,
-                                      "network": 40})
+        self.assertEqual(
+            path.parts, {"program": 100 + 6 + 8, "handlers": 6, "communication": 0, "waiting": 0, "network": 40}
+        )
         self.assertEqual((path.total, path.frames, path.work), (160, 2, {0: 100, 1: 10, 2: 10}))
         steps = [(step.sender, step.pe, step.begin, step.end) for step in path.steps]
-        self.assertEqual(steps, [(-1, 0, 0, 100), (0, 1, 100, 120), (-1, 1, 120, 130), (1, 2, 130, 150),
-                                 (-1, 2, 150, 160)])
+        self.assertEqual(
+            steps, [(-1, 0, 0, 100), (0, 1, 100, 120), (-1, 1, 120, 130), (1, 2, 130, 150), (-1, 2, 150, 160)]
+        )
         for work in ([1000, 5000, 2000], [3000] * 5):
             found = self.of(rounds(work))
             self.assertEqual(found.path.total, found.run_ns)

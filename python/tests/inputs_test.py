@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files are told apart by their content, and bad ones are refused in one line."""
+
 from __future__ import annotations
 
 import contextlib
@@ -57,10 +58,19 @@ class Inputs(unittest.TestCase):
     def test_bad_json_is_refused_in_one_line(self) -> None:
         path = self.folder / "file"
         self.refused(path, "No such file")
-        for text, word in (("", "empty"), ("{", "no JSON"), ("[1]", "no object"), ("{}", "'per_pe'"), ("[" * 9999, "JSON"),
-                           ('{"records": []}', "empty"), ('{"records": [1]}', "no objects"),
-                           ('{"records": [{"a": 1}]}', "no times"), ('{"records": [{"pes": -1}]}', "'pes' of record 0"),
-                           ('{"records": [{"seconds": {"median": 1}}]}', "median, min and max"), ('{"slopes": [1], "path": {}}', "slope")):
+        for text, word in (
+            ("", "empty"),
+            ("{", "no JSON"),
+            ("[1]", "no object"),
+            ("{}", "'per_pe'"),
+            ("[" * 9999, "JSON"),
+            ('{"records": []}', "empty"),
+            ('{"records": [1]}', "no objects"),
+            ('{"records": [{"a": 1}]}', "no times"),
+            ('{"records": [{"pes": -1}]}', "'pes' of record 0"),
+            ('{"records": [{"seconds": {"median": 1}}]}', "median, min and max"),
+            ('{"slopes": [1], "path": {}}', "slope"),
+        ):
             path.write_text(text, encoding="utf-8")
             self.refused(path, word)
         path.write_bytes(b"\xff\xfe\x00\x01")
@@ -68,11 +78,19 @@ class Inputs(unittest.TestCase):
 
     def test_bad_counts_are_refused_in_one_line(self) -> None:
         path = self.folder / "counts"
-        for change, word in (({"pes": 3}, "4 PEs in a run of 3"), ({"pes": "4"}, "'pes' is '4'"), ({"pes": 0}, "from 1"),
-                             ({"per_pe": 1}, "no list")):
+        for change, word in (
+            ({"pes": 3}, "4 PEs in a run of 3"),
+            ({"pes": "4"}, "'pes' is '4'"),
+            ({"pes": 0}, "from 1"),
+            ({"per_pe": 1}, "no list"),
+        ):
             self.refused(write_json(path, {**counts(), **change}), word)
-        for change, word in (({"run_ns": -1}, "'run_ns' of PE 0 is -1"), ({"messages": "x"}, "'messages'"),
-                             ({"times_ns": {"program": 1}}, "times_ns of PE 0"), ({"phases": [{}]}, "phase of PE 0")):
+        for change, word in (
+            ({"run_ns": -1}, "'run_ns' of PE 0 is -1"),
+            ({"messages": "x"}, "'messages'"),
+            ({"times_ns": {"program": 1}}, "times_ns of PE 0"),
+            ({"phases": [{}]}, "phase of PE 0"),
+        ):
             self.refused(write_json(path, counts(**change)), word)
         value = counts()
         del value["per_pe"][2]["waiting_ns"]
@@ -97,8 +115,8 @@ class Inputs(unittest.TestCase):
             (good[:20] + struct.pack("<I", 1 << 30) + good[24:], "header has 1073741824 bytes"),
             (good[:24] + struct.pack("<I", 31) + good[28:], "31 bytes"),
             (good[:180] + struct.pack("<I", 1000) + good[184:], "1000 names"),
-            (good[:HEADER_BYTES + 32] + struct.pack("<q", -5) + good[HEADER_BYTES + 40:], "record 1", "-5 ns"),
-            (good[:HEADER_BYTES + 32 + 24] + struct.pack("<H", 9) + good[HEADER_BYTES + 32 + 26:], "PE 9 of 2"),
+            (good[: HEADER_BYTES + 32] + struct.pack("<q", -5) + good[HEADER_BYTES + 40 :], "record 1", "-5 ns"),
+            (good[: HEADER_BYTES + 32 + 24] + struct.pack("<H", 9) + good[HEADER_BYTES + 32 + 26 :], "PE 9 of 2"),
         ]
         for data, *words in cases:
             (folder / "pe-1.trace").write_bytes(data)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs made by hand: traces as the library writes them, and counts."""
+
 from __future__ import annotations
 
 import json
@@ -27,13 +28,38 @@ class MadePe:
         self._received: dict[int, int] = {}
         self.add(begin, Kind.BEGIN)
 
-    def add(self, at: int, kind: int, peer: int = 0, phase: int = 0, sequence: int = 0, size: int = 0,
-            messages: int = 0, handler: int = 0, control: int = 0, foreign: int = 0, detail: int = 0) -> None:
-        self.records.append(struct.pack("<qIIIIHBBBBBB", at, sequence, size, messages, handler, peer, kind, phase, 0,
-                                        control, foreign, detail))
+    def add(
+        self,
+        at: int,
+        kind: int,
+        peer: int = 0,
+        phase: int = 0,
+        sequence: int = 0,
+        size: int = 0,
+        messages: int = 0,
+        handler: int = 0,
+        control: int = 0,
+        foreign: int = 0,
+        detail: int = 0,
+    ) -> None:
+        self.records.append(
+            struct.pack(
+                "<qIIIIHBBBBBB", at, sequence, size, messages, handler, peer, kind, phase, 0, control, foreign, detail
+            )
+        )
 
-    def post(self, at: int, to: int, size: int = 100, messages: int = 3, phase: int = 0, reason: int | None = None,
-             age: int = 0, handler: int = 1, foreign: int = 0) -> None:
+    def post(
+        self,
+        at: int,
+        to: int,
+        size: int = 100,
+        messages: int = 3,
+        phase: int = 0,
+        reason: int | None = None,
+        age: int = 0,
+        handler: int = 1,
+        foreign: int = 0,
+    ) -> None:
         if reason is not None:
             self.add(at, Kind.FLUSHED, to, phase, 0, age, messages, handler, detail=1 + reason)
         self.add(at, Kind.POSTED, to, phase, self._sent.get(to, 0), size, messages, handler, foreign=foreign)
@@ -54,18 +80,49 @@ class MadePe:
         self.add(at, Kind.END)
 
 
-def header(pe: MadePe, pes: int, written: int, records_max: int, dials: str = "", version: int = 2,
-           costs: tuple[float, float, float] = (400.0, 2000.0, 0.1)) -> bytes:
-    data = struct.pack("<8s6IQQ3dQqII64s16sII", b"HWTRACE\0", version, pe.pe, pes, HEADER_BYTES, 32, 1, written,
-                       records_max, *costs, 0, 0, pe.host, 1, dials.encode(), b"sim", 256, len(pe.names))
+def header(
+    pe: MadePe,
+    pes: int,
+    written: int,
+    records_max: int,
+    dials: str = "",
+    version: int = 2,
+    costs: tuple[float, float, float] = (400.0, 2000.0, 0.1),
+) -> bytes:
+    data = struct.pack(
+        "<8s6IQQ3dQqII64s16sII",
+        b"HWTRACE\0",
+        version,
+        pe.pe,
+        pes,
+        HEADER_BYTES,
+        32,
+        1,
+        written,
+        records_max,
+        *costs,
+        0,
+        0,
+        pe.host,
+        1,
+        dials.encode(),
+        b"sim",
+        256,
+        len(pe.names),
+    )
     data = data.ljust(256, b"\0")
     for kind, number, text in pe.names:
         data += struct.pack("<HH60s", kind, number, text.encode())
     return data.ljust(HEADER_BYTES, b"\0")
 
 
-def write_trace(folder: Path, pes: list[MadePe], dials: str = "", room: int = 1 << 20,
-                costs: tuple[float, float, float] = (400.0, 2000.0, 0.1)) -> Path:
+def write_trace(
+    folder: Path,
+    pes: list[MadePe],
+    dials: str = "",
+    room: int = 1 << 20,
+    costs: tuple[float, float, float] = (400.0, 2000.0, 0.1),
+) -> Path:
     """With less room than records the oldest ones are lost, as in the ring of the library."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("pe-*.trace"):
@@ -82,8 +139,9 @@ def write_trace(folder: Path, pes: list[MadePe], dials: str = "", room: int = 1 
     return folder
 
 
-def rounds(work: list[int], steps: int = 20, latency: int = 2000, late: tuple[int, int, int] | None = None,
-           size: int = 100) -> list[MadePe]:
+def rounds(
+    work: list[int], steps: int = 20, latency: int = 2000, late: tuple[int, int, int] | None = None, size: int = 100
+) -> list[MadePe]:
     """In each step every PE works, sends a frame to every other PE, and waits for theirs. `late`: a PE, a step, and the
     further time that it takes there."""
     pes = [MadePe(pe) for pe in range(len(work))]
@@ -110,22 +168,64 @@ def rounds(work: list[int], steps: int = 20, latency: int = 2000, late: tuple[in
 
 
 COUNTS_OF_PE = {
-    "frames_sent": 1000, "bytes_sent": 4_000_000, "frames_received": 1000, "bytes_received": 4_000_000,
-    "control_frames": 50, "messages_in_frames": 100_000, "receivers": 3, "retries": 0, "bursts": 20,
-    "burst_frames_max": 60, "burst_ns": 1_000_000, "turns": 20, "reads": 0, "turns_of_all": 10, "turns_of_handlers": 0,
-    "waits": 20, "waits_of_all": 10, "waiting_ns": 5_000_000, "barriers": 10, "bulk": 0, "run_ns": 100_000_000,
-    "cpu_ns": 90_000_000, "messages": 100_000, "payload_bytes": 800_000, "forwarded": 0, "alone": 0, "full": 950,
-    "timeout": 0, "idle": 0, "requested": 30, "peak_buffer_bytes": 65536, "buffer_bytes": 4096, "spilled_frames": 0,
-    "spilled_bytes_peak": 0, "gap_delay_ns": [0] * 14}
+    "frames_sent": 1000,
+    "bytes_sent": 4_000_000,
+    "frames_received": 1000,
+    "bytes_received": 4_000_000,
+    "control_frames": 50,
+    "messages_in_frames": 100_000,
+    "receivers": 3,
+    "retries": 0,
+    "bursts": 20,
+    "burst_frames_max": 60,
+    "burst_ns": 1_000_000,
+    "turns": 20,
+    "reads": 0,
+    "turns_of_all": 10,
+    "turns_of_handlers": 0,
+    "waits": 20,
+    "waits_of_all": 10,
+    "waiting_ns": 5_000_000,
+    "barriers": 10,
+    "bulk": 0,
+    "run_ns": 100_000_000,
+    "cpu_ns": 90_000_000,
+    "messages": 100_000,
+    "payload_bytes": 800_000,
+    "forwarded": 0,
+    "alone": 0,
+    "full": 950,
+    "timeout": 0,
+    "idle": 0,
+    "requested": 30,
+    "peak_buffer_bytes": 65536,
+    "buffer_bytes": 4096,
+    "spilled_frames": 0,
+    "spilled_bytes_peak": 0,
+    "gap_delay_ns": [0] * 14,
+}
 
 
 def counts(pes: int = 4, simulated: bool = False, **changes: float) -> dict:
     """Of a healthy run, with `changes` at every PE."""
-    return {"program": "./made", "pes": pes, "pes_per_process": 1, "hosts": 1, "simulated": simulated,
-            "budget_bytes": 16777216, "communication": {"us_per_message": 1.0, "ms_per_barrier": 10.0,
-                                                        "messages_mean": 1e5, "messages_max": 100000, "reads": 0,
-                                                        "bulk": 0, "retries": 0},
-            "per_pe": [{**COUNTS_OF_PE, **changes} for _ in range(pes)]}
+    return {
+        "program": "./made",
+        "pes": pes,
+        "pes_per_process": 1,
+        "hosts": 1,
+        "simulated": simulated,
+        "budget_bytes": 16777216,
+        "communication": {
+            "us_per_message": 1.0,
+            "ms_per_barrier": 10.0,
+            "messages_mean": 1e5,
+            "messages_max": 100000,
+            "reads": 0,
+            "bulk": 0,
+            "retries": 0,
+        },
+        "per_pe": [{**COUNTS_OF_PE, **changes} for _ in range(pes)],
+    }
 
 
 def write_json(path: Path, value: object) -> Path:

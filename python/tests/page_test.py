@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page: valid HTML that needs no other file, its size, and the choice of sections."""
+
 from __future__ import annotations
 
 import re
@@ -69,8 +70,15 @@ def neighbours(pes: int, steps: int) -> list[MadePe]:
             now = step * 20_000
             for i in range(8):
                 to = (pe.pe + 1 + i * i) % pes
-                pe.post(now + 100 + (pe.pe * 37 + step * 11 + i) % 9000, to, 100 + 400 * (i % 3), i + 1, reason=i % 4,
-                        age=1000 * i, handler=1 + i % 2)
+                pe.post(
+                    now + 100 + (pe.pe * 37 + step * 11 + i) % 9000,
+                    to,
+                    100 + 400 * (i % 3),
+                    i + 1,
+                    reason=i % 4,
+                    age=1000 * i,
+                    handler=1 + i % 2,
+                )
             first = (pe.pe - 1) % pes
             pe.wait(now + 10_000 + pe.pe % 7 * 300, now + 15_000 + (pe.pe + step) % 5 * 400, first, 500)
         pe.records.sort(key=lambda record: int.from_bytes(record[:8], "little"))
@@ -105,34 +113,93 @@ class Pages(unittest.TestCase):
 
     def every_input(self, pes: int, made: list[MadePe]) -> list[Path]:
         parts = {"program": 6e7, "handlers": 2e7, "communication": 1e7, "waiting": 1e7}
-        phase = {"name": "solve <1>", "parent": None, "calls": 3, "ns": parts, "cycles": 1e9, "instructions": 2e9,
-                 "cache_misses": None}
+        phase = {
+            "name": "solve <1>",
+            "parent": None,
+            "calls": 3,
+            "ns": parts,
+            "cycles": 1e9,
+            "instructions": 2e9,
+            "cache_misses": None,
+        }
         inner = {**phase, "name": "inner", "parent": 0, "cycles": None}
         estimate = {"value": 200.0, "low": 150.0, "high": 250.0}
         point = {"bench": "sensitivity", "kind": "point", "pes": pes, "dial": "L"}
-        slopes = {"command": ["./made"], "pes": pes, "traced_seconds": 1e-3, "path": {},
-                  "slopes": [{"parameter": "G", "slope": 5e4, "critical": 0.5, "one_percent": None}],
-                  "dialled": [{"dials": "L=1us", "predicted_seconds": 1e-3, "measured_seconds": 2e-3, "error": -0.5}]}
+        slopes = {
+            "command": ["./made"],
+            "pes": pes,
+            "traced_seconds": 1e-3,
+            "path": {},
+            "slopes": [{"parameter": "G", "slope": 5e4, "critical": 0.5, "one_percent": None}],
+            "dialled": [{"dials": "L=1us", "predicted_seconds": 1e-3, "measured_seconds": 2e-3, "error": -0.5}],
+        }
         files = {
             "counts": counts(pes, times_ns=parts, phases=[phase, inner]),
             "result": {"headway": "0.1.0", "machine": {"processor": "A & B"}, "records": [RESULT]},
-            "probe": {"records": [{"bench": "probe", "transport": "local", "pair": "process", "residual": 0.01,
-                                   **dict.fromkeys(("o_send_ns", "o_recv_ns", "latency_ns", "g_ns"), estimate)}]},
-            "sensitivity": {"records": [
-                {"bench": "sensitivity", "kind": "program", "conclusions": ["Prefetch <reads>."]},
-                *({**point, "us": us, "slowdown": {"median": 1 + us, "min": us, "max": 2 + us},
-                   "predicted_slowdown": {"formula": 1.5 + us, "trace": None}} for us in (1, 5, 20))]},
+            "probe": {
+                "records": [
+                    {
+                        "bench": "probe",
+                        "transport": "local",
+                        "pair": "process",
+                        "residual": 0.01,
+                        **dict.fromkeys(("o_send_ns", "o_recv_ns", "latency_ns", "g_ns"), estimate),
+                    }
+                ]
+            },
+            "sensitivity": {
+                "records": [
+                    {"bench": "sensitivity", "kind": "program", "conclusions": ["Prefetch <reads>."]},
+                    *(
+                        {
+                            **point,
+                            "us": us,
+                            "slowdown": {"median": 1 + us, "min": us, "max": 2 + us},
+                            "predicted_slowdown": {"formula": 1.5 + us, "trace": None},
+                        }
+                        for us in (1, 5, 20)
+                    ),
+                ]
+            },
             "slopes": slopes,
-            "predict": {"records": [{"bench": "predict", "kind": "machine", "machine": "summit", "pes": 64, "mode": "2d",
-                                     "predicted_seconds": 0.1}]},
+            "predict": {
+                "records": [
+                    {
+                        "bench": "predict",
+                        "kind": "machine",
+                        "machine": "summit",
+                        "pes": 64,
+                        "mode": "2d",
+                        "predicted_seconds": 0.1,
+                    }
+                ]
+            },
         }
         paths = [write_json(self.folder / name, value) for name, value in files.items()]
         return [write_trace(self.folder / "trace", made), *paths]
 
     def test_a_page_with_every_input_is_valid_and_has_every_section(self) -> None:
         page = self.check(self.page(*self.every_input(16, neighbours(16, 10))))
-        self.assertEqual(page.ids, ["advice", "balance", "waits", "path", "timeline", "phases", "communication", "matrix",
-                                    "aggregation", "latency", "network", "slopes", "sensitivity", "predictions", "run"])
+        self.assertEqual(
+            page.ids,
+            [
+                "advice",
+                "balance",
+                "waits",
+                "path",
+                "timeline",
+                "phases",
+                "communication",
+                "matrix",
+                "aggregation",
+                "latency",
+                "network",
+                "slopes",
+                "sensitivity",
+                "predictions",
+                "run",
+            ],
+        )
         words = " ".join(page.words)
         for word in ("edges & <others>", "solve <1>", "inner", "Prefetch <reads>.", "A & B", "summit"):
             self.assertIn(word, words)
@@ -153,8 +220,10 @@ class Pages(unittest.TestCase):
     def test_missing_inputs_leave_their_sections_out(self) -> None:
         paths = self.every_input(4, neighbours(4, 5))
         ids = {path.name: self.check(self.page(path)).ids for path in paths}
-        self.assertEqual(ids["trace"], ["advice", "balance", "waits", "path", "timeline", "matrix", "aggregation", "latency",
-                                        "network", "run"])
+        self.assertEqual(
+            ids["trace"],
+            ["advice", "balance", "waits", "path", "timeline", "matrix", "aggregation", "latency", "network", "run"],
+        )
         self.assertEqual(ids["counts"], ["advice", "balance", "phases", "communication", "aggregation", "run"])
         self.assertEqual(ids["result"], ["advice", "communication", "run"])
         self.assertEqual(ids["probe"], ["advice", "network", "run"])
@@ -164,13 +233,16 @@ class Pages(unittest.TestCase):
 
     def test_what_chooses_sections(self) -> None:
         paths = self.every_input(4, neighbours(4, 5))
-        chosen = {what: self.check(self.page(*paths, "--what", what)).ids for what in ("waits", "balance", "aggregation",
-                                                                                       "network", "waits,balance")}
+        chosen = {
+            what: self.check(self.page(*paths, "--what", what)).ids
+            for what in ("waits", "balance", "aggregation", "network", "waits,balance")
+        }
         self.assertEqual(chosen["waits"], ["advice", "waits", "path", "timeline", "run"])
         self.assertEqual(chosen["balance"], ["advice", "balance", "timeline", "phases", "run"])
         self.assertEqual(chosen["aggregation"], ["advice", "communication", "matrix", "aggregation", "latency", "run"])
-        self.assertEqual(chosen["network"], ["advice", "path", "latency", "network", "slopes", "sensitivity", "predictions",
-                                             "run"])
+        self.assertEqual(
+            chosen["network"], ["advice", "path", "latency", "network", "slopes", "sensitivity", "predictions", "run"]
+        )
         self.assertEqual(chosen["waits,balance"], ["advice", "balance", "waits", "path", "timeline", "phases", "run"])
 
     def test_text_has_the_advice_and_the_tables(self) -> None:
@@ -191,9 +263,12 @@ class Pages(unittest.TestCase):
         words = " ".join(page.words)
         self.assertIn("first and second compared", words)
         self.assertIn("100 % to 100 % more", words)
-        results = [write_json(self.folder / name, {"records": [{**RESULT, "seconds": {"median": m, "min": m - 1,
-                                                                                      "max": m + 1}}]})
-                   for name, m in (("a", 2), ("b", 8))]
+        results = [
+            write_json(
+                self.folder / name, {"records": [{**RESULT, "seconds": {"median": m, "min": m - 1, "max": m + 1}}]}
+            )
+            for name, m in (("a", 2), ("b", 8))
+        ]
         self.assertIn("4 (2.33 to 9)", self.page(*results))
 
 

@@ -2,6 +2,7 @@
 """`headway report` of runs on the simulated network: planted causes are found, and healthy runs get no advice.
 
 TEST_COMMAND is the headway command, TEST_PROGRAMS the folder of the programs."""
+
 from __future__ import annotations
 
 import os
@@ -18,8 +19,9 @@ TRIES = 4  # measured computation scatters on a busy machine
 
 
 def call(*arguments: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(one) for one in arguments], capture_output=True, text=True, timeout=60, check=False,
-                          env=environment)
+    return subprocess.run(
+        [str(one) for one in arguments], capture_output=True, text=True, timeout=60, check=False, env=environment
+    )
 
 
 class Runs(unittest.TestCase):
@@ -32,8 +34,22 @@ class Runs(unittest.TestCase):
         trace, counts = self.folder / "trace", self.folder / "counts.json"
         shutil.rmtree(trace, ignore_errors=True)
         trace.mkdir()
-        ended = call(COMMAND, "run", "--transport", "sim", "-n", pes, *(["--sim", network] if network else []), *options,
-                     "--trace", trace, "--counts", counts, PROGRAMS / f"headway-{program[0]}", *program[1:])
+        ended = call(
+            COMMAND,
+            "run",
+            "--transport",
+            "sim",
+            "-n",
+            pes,
+            *(["--sim", network] if network else []),
+            *options,
+            "--trace",
+            trace,
+            "--counts",
+            counts,
+            PROGRAMS / f"headway-{program[0]}",
+            *program[1:],
+        )
         self.assertEqual(ended.returncode, 0, ended.stderr)
         return [trace, counts]
 
@@ -57,8 +73,11 @@ class Runs(unittest.TestCase):
             self.assertIn(f"network's {name} sets the run time", found)
 
     def test_healthy_runs_get_no_advice(self) -> None:
-        healthy = ((2, STENCIL), (2, ("em3d", "--nodes", "4096", "--steps", "5", "--way", "get")),
-                   (2, ("randomaccess", "--log2", "17")))
+        healthy = (
+            (2, STENCIL),
+            (2, ("em3d", "--nodes", "4096", "--steps", "5", "--way", "get")),
+            (2, ("randomaccess", "--log2", "17")),
+        )
         for pes, program in healthy:
             found = ""
             for _ in range(TRIES):

@@ -27,6 +27,13 @@ file(RENAME ${work}/first ${work}/prefix)  # a package may be moved
 if(NOT EXISTS ${work}/prefix/bin/headway)
   message(FATAL_ERROR "bin/headway is not installed")
 endif()
+foreach(file IN ITEMS __main__.py templates/page.html templates/page.css)
+  if(NOT EXISTS ${work}/prefix/share/headway/python/headway_report/${file})
+    message(FATAL_ERROR "headway_report/${file} is not installed")
+  endif()
+endforeach()
+must("headway report of the installation" ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+     ${work}/prefix/bin/headway report --help)
 file(GLOB_RECURSE headers ${work}/prefix/include/*.hpp)
 foreach(header IN LISTS headers)
   if(header MATCHES "_(test|fuzz|bench)[^/]*$")
