@@ -21,7 +21,7 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
   const std::vector<Refusal> refusals = {
       {{}, {"--help"}},
       {{"bnech"},
-       {"'bnech'", "'bench'", "run, bench, probe, tune, predict, slopes, sensitivity, platform, doctor, info"}},
+       {"'bnech'", "'bench'", "run, bench, probe, tune, predict, slopes, trace, sensitivity, platform, doctor, info"}},
       {{"run"}, {"program"}},
       {{"run", "-n", "0", "true"}, {"--pes", "0", "1 to 4096"}},
       {{"run", "-n", "-1", "true"}, {"--pes", "-1"}},
