@@ -13,7 +13,7 @@
 namespace headway::tools {
 namespace {
 constexpr std::size_t buffer_bytes = std::size_t(1) << 18;
-constexpr const char* mode = "wb5";  // of the levels, 5 takes half the time of 6, for 1 % more bytes
+constexpr const char* mode = "wb5";  // level 5 of 9 takes three quarters of the time of 6, for 2 % more bytes
 
 gzFile file_of(void* file) { return static_cast<gzFile>(file); }
 }  // namespace

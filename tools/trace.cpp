@@ -22,7 +22,7 @@ struct Request {
   std::string folder, perfetto, csv, otf2;
 };
 
-/// An output in the folder of the trace could replace what it is made from.
+/// An output in the folder of the trace could replace its own input.
 void refuse_own_input(const std::string& option, const Request& request, const std::string& file) {
   if (file.empty() || file == "-") return;
   std::error_code error;
@@ -43,6 +43,10 @@ void require_outputs(const Request& request) {
   if (!request.otf2.empty()) require_otf2(request.otf2);
 }
 
+std::string size_text(double bytes) {
+  return bytes < 1e6 ? fmt::format("{:.1f} kB", 1e-3 * bytes) : fmt::format("{:.1f} MB", 1e-6 * bytes);
+}
+
 void convert(const Request& request) {
   const TraceFolder folder(request.folder);
   std::ostream& out = request.csv == "-" ? std::cerr : std::cout;
@@ -51,9 +55,9 @@ void convert(const Request& request) {
     const PerfettoCounts counts = write_perfetto(folder, request.perfetto);
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(request.perfetto, error);
-    out << fmt::format("{}: {} slices and {} arrows in {} packets, {:.1f} MB{}; open it at https://ui.perfetto.dev\n",
-                       request.perfetto, counts.slices, counts.arrows, counts.packets, 1e-6 * double(counts.bytes),
-                       error ? "" : fmt::format(", compressed {:.1f} MB", 1e-6 * double(bytes)));
+    out << fmt::format("{}: {} slices and {} arrows, {}{}; open it at https://ui.perfetto.dev\n", request.perfetto,
+                       counts.slices, counts.arrows, size_text(double(counts.bytes)),
+                       error ? "" : fmt::format(", compressed {}", size_text(double(bytes))));
   }
   if (!request.csv.empty()) {
     write_csv(folder, request.csv);
@@ -69,11 +73,13 @@ void convert(const Request& request) {
 int trace_command(int argc, char** argv) {
   const std::string name = "headway trace";
   bench::CommandLine app(
-      "Converts the trace of a run (headway run --trace DIR) for viewers: Perfetto (https://ui.perfetto.dev), and others "
+      "Converts the trace of a run (headway run --trace DIR) for viewers: Perfetto (https://ui.perfetto.dev), and "
+      "others "
       "that read OTF2. It prints how many records were lost, and how many frames were never taken.",
       name);
   Request request;
-  app.add_positional("DIR", "the folder with the trace", [&](const std::string& text) { request.folder = text; }, true);
+  app.add_positional(
+      "DIR", "the folder with the trace", [&](const std::string& text) { request.folder = text; }, true);
   app.add_value("-o,--output", "FILE", "write FILE for Perfetto, such as run.pftrace; it is compressed by gzip",
                 [&](const std::string& text) { request.perfetto = text; });
   app.add_text("--csv", "FILE", "write a row for each record to FILE, or - for standard output", request.csv);

@@ -38,7 +38,8 @@ def arrows_of(folder: Path) -> tuple[Counter, int]:
         count = (len(data) - header_bytes) // record_bytes
         records += count
         for i in range(count):
-            time, sequence, _, _, _, peer, kind, _, hops, _, _, _ = RECORD.unpack_from(data, header_bytes + i * record_bytes)
+            record = RECORD.unpack_from(data, header_bytes + i * record_bytes)
+            time, sequence, _, _, _, peer, kind, _, hops, _, _, _ = record
             begin = time if begin is None else min(begin, time)
             hops = min(hops, HOP_CLASSES - 1)
             if kind == POSTED:
@@ -113,10 +114,11 @@ class Perfetto:
                 raise Mismatch(f"packet {self.packets} ends a slice that has not begun")
         elif event.type == kind.TYPE_COUNTER and track not in self.counters:
             raise Mismatch(f"packet {self.packets} counts on a track that is no counter")
-        for number, ends in [(n, self.begins) for n in event.flow_ids] + [(n, self.ends) for n in event.terminating_flow_ids]:
-            if number in ends:
-                raise Mismatch(f"arrow {number} has two ends of one kind")
-            ends[number] = (self.pes[track], packet.timestamp)
+        for numbers, ends in (event.flow_ids, self.begins), (event.terminating_flow_ids, self.ends):
+            for number in numbers:
+                if number in ends:
+                    raise Mismatch(f"arrow {number} has two ends of one kind")
+                ends[number] = (self.pes[track], packet.timestamp)
 
     def arrows(self) -> Counter:
         if self.begins.keys() != self.ends.keys():
@@ -151,7 +153,8 @@ def main(argv: list[str]) -> int:
             if events.total() != int(arguments.otf2[1]):
                 raise Mismatch(f"OTF2 has {events.total()} events, and {arguments.otf2[1]} were written")
             if events["MpiSend"] != expected.total() or events["MpiRecv"] != expected.total():
-                raise Mismatch(f"OTF2 has {events['MpiSend']} sends and {events['MpiRecv']} receives of {expected.total()}")
+                raise Mismatch(f"OTF2 has {events['MpiSend']} sends and {events['MpiRecv']} receives, "
+                               f"and {expected.total()} frames were joined")
             print(f"{events.total()} events of OTF2")
     except Mismatch as mismatch:
         print(f"trace_check: {mismatch}", file=sys.stderr)

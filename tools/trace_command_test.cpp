@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `headway trace` as users start it; Python's packages perfetto and otf2, where they are, read what it writes.
+/// `headway trace` as users start it; Python's packages perfetto and otf2, where they are, read its files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,15 +84,16 @@ TEST(TraceCommand, every_bad_argument_is_refused_in_one_line_before_the_trace_is
   struct Refusal {
     std::vector<std::string> arguments, named;
   };
-  const std::vector<Refusal> refusals = {{{}, {"DIR"}},
-                                         {{"/no/trace"}, {"-o FILE, --csv FILE or --otf2 DIR"}},
-                                         {{"/no/trace", "-o", "/no/folder/a"}, {"--output", "'/no/folder/a'", "written"}},
-                                         {{"/no/trace", "-o", "/tmp"}, {"--output", "'/tmp'", "cannot be written"}},
-                                         {{"/no/trace", "--csv", "/no/folder/a"}, {"--csv", "'/no/folder/a'"}},
-                                         {{"/no/trace", "-o", "-"}, {"--output", "'-'"}},
-                                         {{folder.path(), "-o", own}, {"--output", own}},
-                                         {{folder.path(), "--otf2", folder.path()}, {"--otf2", folder.path(), "empty"}},
-                                         {{"/no/trace", "--cvs", "a"}, {"'--cvs'", "'--csv'"}}};
+  const std::vector<Refusal> refusals = {
+      {{}, {"DIR"}},
+      {{"/no/trace"}, {"-o FILE, --csv FILE or --otf2 DIR"}},
+      {{"/no/trace", "-o", "/no/folder/a"}, {"--output", "'/no/folder/a'", "written"}},
+      {{"/no/trace", "-o", "/tmp"}, {"--output", "'/tmp'", "cannot be written"}},
+      {{"/no/trace", "--csv", "/no/folder/a"}, {"--csv", "'/no/folder/a'"}},
+      {{"/no/trace", "-o", "-"}, {"--output", "'-'"}},
+      {{folder.path(), "-o", own}, {"--output", own}},
+      {{folder.path(), "--otf2", folder.path()}, {"--otf2", folder.path(), "empty"}},
+      {{"/no/trace", "--cvs", "a"}, {"'--cvs'", "'--csv'"}}};
   for (Refusal refusal : refusals) {
     refusal.arguments.insert(refusal.arguments.begin(), "trace");
     const ChildResult ended = headway(refusal.arguments);
@@ -206,9 +207,9 @@ TEST(TraceCommand, perfetto_and_otf2_read_each_event_and_arrows_join_each_post_w
   const TemporaryFolder folder;
   const std::string traces = folder.path() + "/traces", file = folder.path() + "/a.pftrace",
                     archive = folder.path() + "/otf2";
-  const ChildResult run =
-      run_child({program("headway-randomaccess"), "--log2", "12", "--mode", "2d"},
-                {{"HEADWAY_TRANSPORT", "sim"}, {"HEADWAY_PES", "8"}, {"HEADWAY_TRACE", traces}}, std::chrono::seconds(100));
+  const ChildResult run = run_child({program("headway-randomaccess"), "--log2", "12", "--mode", "2d"},
+                                    {{"HEADWAY_TRANSPORT", "sim"}, {"HEADWAY_PES", "8"}, {"HEADWAY_TRACE", traces}},
+                                    std::chrono::seconds(100));
   ASSERT_EQ(run.status, 0) << run.errors;
   const ChildResult ended = headway({"trace", traces, "-o", file, "--otf2", archive}, with_readers());
   ASSERT_EQ(ended.status, 0) << ended.errors;

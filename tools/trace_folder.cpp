@@ -88,7 +88,8 @@ PeTrace TraceFolder::trace(std::size_t pe) const {
     return record.kind == model::trace::Kind::posted || record.kind == model::trace::Kind::taken;
   });
   if (std::size_t(ends) != flows_.of(pe).size())
-    throw SystemError(fmt::format("{}: it changed while it was read: wait until the run has ended", path_of(folder_, pe)));
+    throw SystemError(
+        fmt::format("{}: it changed while it was read: wait until the run has ended", path_of(folder_, pe)));
   return trace;
 }
 
@@ -130,8 +131,7 @@ std::string TraceFolder::summary() const {
                       lost() == 0 ? "" : ": the rings of their PEs were full, the oldest records are missing");
   text += fmt::format("frames undelivered: {}, and {} of the runtime's own\n", frames.undelivered,
                       frames.undelivered_control);
-  if (frames.unknown != 0)
-    text += fmt::format("frames with one end unknown: {}: no arrows\n", frames.unknown);
+  if (frames.unknown != 0) text += fmt::format("frames with one end unknown: {}: no arrows\n", frames.unknown);
   if (unfinished_ != 0) text += fmt::format("{} did not come to the end of the run\n", counted(unfinished_, "PE"));
   return text;
 }

@@ -37,12 +37,12 @@ class TraceFolder {
 
   std::uint64_t records() const { return records_; }
   std::uint64_t lost(std::size_t pe) const { return lost_[pe]; }
-  std::uint64_t lost() const;                                         // of all PEs
-  std::size_t unfinished() const { return unfinished_; }              // PEs whose trace has no end
-  std::int64_t residual_ns() const;                                   // the largest one of all hosts
-  std::size_t unaligned_hosts() const;                                // by their realtime clocks alone
+  std::uint64_t lost() const;                             // of all PEs
+  std::size_t unfinished() const { return unfinished_; }  // PEs of which the trace has no end
+  std::int64_t residual_ns() const;                       // the largest one of all hosts
+  std::size_t unaligned_hosts() const;                    // by their realtime clocks alone
 
-  /// The facts about the run, then what the trace lacks; one line each.
+  /// Facts about the run, then lost records and undelivered frames; one line each.
   std::string summary() const;
 
  private:

@@ -34,7 +34,8 @@ std::string last_line(const std::string& text) {
 
 /// Tabs and line ends separate fields.
 std::string field(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' '; }, ' ');
   return text;
 }
 
@@ -86,7 +87,8 @@ void write_lines(const TraceFolder& trace, const std::string& path) {
       << '\n';
   if (trace.description().is_object()) {
     for (const auto& [name, value] : trace.description().items())
-      out << "attribute\t" << field(name) << '\t' << field(value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+      out << "attribute\t" << field(name) << '\t' << field(value.is_string() ? value.get<std::string>() : value.dump())
+          << '\n';
   }
   for (const TraceProcess& process : trace.processes())
     out << "process\t" << process.host << '\t' << process.name << '\n';

@@ -43,7 +43,6 @@ class File {
     whole_.message(perfetto::trace::packet, packet);
     file_.write(whole_.bytes());
     counts.bytes += whole_.bytes().size();
-    ++counts.packets;
   }
   void add_track(const Message& descriptor) {
     Message packet;
@@ -107,8 +106,8 @@ void add_run(File& file, const TraceFolder& folder) {
   event.number(perfetto::event::type, std::uint64_t(Type::instant));
   event.number(perfetto::event::track_uuid, uuid_of_run);
   const model::trace::Flows::Counts& frames = folder.flows().counts();
-  event.text(perfetto::event::name, fmt::format("trace: {} records lost, {} frames undelivered", folder.lost(),
-                                                frames.undelivered));
+  event.text(perfetto::event::name,
+             fmt::format("trace: {} records lost, {} frames undelivered", folder.lost(), frames.undelivered));
   auto number = [&](const char* name, std::uint64_t value) {
     Message message;
     message.text(perfetto::annotation::name, name).number(perfetto::annotation::uint_value, value);

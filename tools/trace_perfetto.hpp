@@ -10,7 +10,7 @@
 namespace headway::tools {
 
 struct PerfettoCounts {
-  std::uint64_t packets = 0, slices = 0, arrows = 0;
+  std::uint64_t slices = 0, arrows = 0;
   std::uint64_t bytes = 0;  // before compression
 };
 

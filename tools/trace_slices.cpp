@@ -107,9 +107,7 @@ class Slicer {
         return;
       }
       case Kind::flushed: flushed_ = {flush_reason(record), record.bytes}; return;
-      case Kind::mark:
-        begin_due_work();
-        return sink_.mark(at_, record, names_.mark(record.handler));
+      case Kind::mark: begin_due_work(); return sink_.mark(at_, record, names_.mark(record.handler));
       case Kind::phase_begins:
         end_work();
         push(SliceKind::phase, names_.phase(record.handler));
@@ -176,8 +174,7 @@ class Slicer {
 
 }  // namespace
 
-void slice(const model::trace::PeTrace& trace, std::span<const FrameEnd> ends, std::int64_t shift_ns,
-           SliceSink& sink) {
+void slice(const model::trace::PeTrace& trace, std::span<const FrameEnd> ends, std::int64_t shift_ns, SliceSink& sink) {
   Slicer(trace, ends, shift_ns, sink).run();
 }
 

@@ -41,8 +41,7 @@ class SliceSink {
  public:
   virtual ~SliceSink() = default;
   /// `taken` is of a handler alone.
-  virtual void begin(std::int64_t at, SliceKind kind, const std::string& name,
-                     const model::trace::FrameEnd* taken) = 0;
+  virtual void begin(std::int64_t at, SliceKind kind, const std::string& name, const model::trace::FrameEnd* taken) = 0;
   virtual void end(std::int64_t at) = 0;
   virtual void post(std::int64_t at, const model::trace::FrameEnd& posted, const Flushed& flushed) = 0;
   /// `detail` of the record tells whether it is an instant, a begin or an end.

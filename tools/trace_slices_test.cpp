@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Records as nested slices.
+#include "trace_slices.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <headway/model/trace/made_trace_test.hpp>
 
 #include "protobuf.hpp"
-#include "trace_slices.hpp"
 
 namespace headway::tools {
 namespace {
@@ -14,8 +15,8 @@ namespace {
 using model::trace::FrameEnd;
 using model::trace::Kind;
 using model::trace::MadeTrace;
-using model::trace::Phase;
 using model::trace::PeTrace;
+using model::trace::Phase;
 using model::trace::Record;
 
 class Text final : public SliceSink {
@@ -25,7 +26,8 @@ class Text final : public SliceSink {
   }
   void end(std::int64_t at) override { text += fmt::format("{}) ", at); }
   void post(std::int64_t at, const FrameEnd&, const Flushed& flushed) override {
-    text += fmt::format("{}>{} ", at, flushed.reason == nullptr ? "" : fmt::format("{}+{}", flushed.reason, flushed.age_ns));
+    text += fmt::format("{}>{} ", at,
+                        flushed.reason == nullptr ? "" : fmt::format("{}+{}", flushed.reason, flushed.age_ns));
   }
   void mark(std::int64_t at, const Record&, const std::string& name) override {
     text += fmt::format("{}!{} ", at, name);
@@ -44,8 +46,9 @@ std::string slices_of(const PeTrace& trace) {
 }
 
 TEST(TraceSlices, program_waits_and_handlers_alternate) {
-  EXPECT_EQ(slices_of(MadeTrace(0, 2).post(5, 1).wait(10).take(20, 1).none(30).take(40, 1).take(50, 1).go_on(60).end(70)),
-            "0(program 5> 10) 10(wait for frames 20(handler 0 30) 40(handler 0 50) 50(handler 0 60) 60) 60(program 70)");
+  EXPECT_EQ(
+      slices_of(MadeTrace(0, 2).post(5, 1).wait(10).take(20, 1).none(30).take(40, 1).take(50, 1).go_on(60).end(70)),
+      "0(program 5> 10) 10(wait for frames 20(handler 0 30) 40(handler 0 50) 50(handler 0 60) 60) 60(program 70)");
 }
 
 TEST(TraceSlices, waits_say_their_reason) {
@@ -54,9 +57,10 @@ TEST(TraceSlices, waits_say_their_reason) {
 }
 
 TEST(TraceSlices, phases_nest_and_contain_work_and_waits) {
-  EXPECT_EQ(slices_of(MadeTrace(0, 1).phase(10, 1).phase(20, 2).wait(30).go_on(40).phase_end(50, 2).phase_end(50, 1).end(60)),
-            "0(program 10) 10(phase 1 10(program 20) 20(phase 2 20(program 30) 30(wait for frames 40) 40(program 50) 50) "
-            "50) 50(program 60)");
+  EXPECT_EQ(
+      slices_of(MadeTrace(0, 1).phase(10, 1).phase(20, 2).wait(30).go_on(40).phase_end(50, 2).phase_end(50, 1).end(60)),
+      "0(program 10) 10(phase 1 10(program 20) 20(phase 2 20(program 30) 30(wait for frames 40) 40(program 50) 50) "
+      "50) 50(program 60)");
 }
 
 TEST(TraceSlices, a_handler_that_the_program_polls_lies_in_its_work) {

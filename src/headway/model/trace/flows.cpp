@@ -45,7 +45,7 @@ void Flows::add(const PeTrace& trace) {
     end.is_posted = is_posted;
     end.is_control = record.is_control != 0;
     if (is_posted && record.is_foreign != 0) {
-      shared_.insert({{pe.host, pe.process}, record.peer});
+      shared_.insert({{pe.host, pe.process}, key(0, record.peer, record.hops_left)});
     } else {
       Channel& channel =
           channels_[is_posted ? key(id, record.peer, record.hops_left) : key(record.peer, id, record.hops_left)];
@@ -55,14 +55,16 @@ void Flows::add(const PeTrace& trace) {
   }
 }
 
-bool Flows::is_shared(std::size_t sender, std::size_t receiver) const {
-  return !shared_.empty() && shared_.contains({{pes_[sender].host, pes_[sender].process}, receiver});
+bool Flows::is_shared(std::uint64_t channel_key) const {
+  if (shared_.empty()) return false;
+  const Pe& sender = pes_[between(channel_key).sender];
+  return shared_.contains({{sender.host, sender.process}, channel_key & 0xffffff});
 }
 
 /// Both lists ascend, also where the 32 bits of a sequence wrap.
 void Flows::join(std::uint64_t channel_key, const Channel& channel) {
+  if (is_shared(channel_key)) return;
   const auto [sender, receiver] = between(channel_key);
-  if (is_shared(sender, receiver)) return;
   std::vector<FrameEnd>& from = pes_[sender].ends;
   std::vector<FrameEnd>& to = pes_[receiver].ends;
   std::size_t p = 0, t = 0;
@@ -124,7 +126,7 @@ void Flows::align() {
 void Flows::judge(std::uint64_t channel_key, const Channel& channel) {
   const auto [sender, receiver] = between(channel_key);
   const Pe& to = pes_[receiver];
-  const bool shared = is_shared(sender, receiver);
+  const bool shared = is_shared(channel_key);
   for (const std::uint32_t place : channel.posted) {
     FrameEnd& posted = pes_[sender].ends[place];
     if (shared || posted.state == FrameEnd::State::joined) continue;

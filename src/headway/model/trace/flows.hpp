@@ -85,13 +85,14 @@ class Flows {
   void join(std::uint64_t channel_key, const Channel& channel);
   void align();
   void judge(std::uint64_t channel_key, const Channel& channel);
-  bool is_shared(std::size_t sender, std::size_t receiver) const;
+  bool is_shared(std::uint64_t channel_key) const;
 
   std::vector<Pe> pes_;
   std::unordered_map<std::uint64_t, Channel> channels_;
   std::map<std::uint32_t, std::size_t> host_numbers_;
-  // A process (host, number) of which a PE has posted frames for another one to this receiver: sequences differ.
-  std::set<std::pair<std::pair<std::size_t, std::uint32_t>, std::size_t>> shared_;
+  // Channels of all PEs of a process (host, number), of which one has posted frames for another one: sequences differ.
+  // The key has sender 0.
+  std::set<std::pair<std::pair<std::size_t, std::uint32_t>, std::uint64_t>> shared_;
   std::vector<HostClocks::Clock> clocks_;
   Counts counts_;
   std::uint32_t joined_ = 0;
