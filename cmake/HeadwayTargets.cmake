@@ -125,13 +125,14 @@ function(headway_more_seeds test variable)
   headway_sanitize(${name}_sanitized_long ${test} asan)
 endfunction()
 
-# headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [ARGUMENTS ...]): an executable over
-# <fuzz/fuzz.hpp>. Its test NAME decodes n inputs, NAME_long the same and more, 10^8; both under AddressSanitizer.
+# headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [LONG_RUNS n] [ARGUMENTS ...]): an
+# executable over <fuzz/fuzz.hpp>. Its test NAME decodes n inputs, NAME_long the same and more, LONG_RUNS or 10^8; both
+# under AddressSanitizer.
 function(headway_fuzz name)
   if(NOT HEADWAY_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "RUNS" "SOURCES;USES;ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "RUNS;LONG_RUNS" "SOURCES;USES;ARGUMENTS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_USES} headway_fuzz_support headway_warnings)
@@ -140,8 +141,11 @@ function(headway_fuzz name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   headway_sanitize(${name} ${name} asan)
   headway_build_in_check_long(${name})
+  if(NOT ARG_LONG_RUNS)
+    set(ARG_LONG_RUNS 100000000)
+  endif()
   if(NOT ARG_ARGUMENTS)
-    add_test(NAME ${name}_long COMMAND ${name} --runs 100000000 --corpus ${corpus})
+    add_test(NAME ${name}_long COMMAND ${name} --runs ${ARG_LONG_RUNS} --corpus ${corpus})
     set_tests_properties(${name}_long PROPERTIES TIMEOUT 14400 LABELS long)
     headway_sanitize(${name}_long ${name} asan)
   endif()

@@ -22,7 +22,7 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{}, {"--help"}},
       {{"bnech"},
        {"'bnech'", "'bench'",
-        "run, bench, probe, tune, predict, slopes, sensitivity, report, mpi-report, platform, "
+        "run, bench, probe, tune, predict, slopes, trace, sensitivity, report, mpi-report, platform, "
         "doctor, info"}},
       {{"run"}, {"program"}},
       {{"run", "-n", "0", "true"}, {"--pes", "0", "1 to 4096"}},

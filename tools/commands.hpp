@@ -11,6 +11,7 @@ int tune_command(int argc, char** argv);
 int predict_command(int argc, char** argv);
 int sensitivity_command(int argc, char** argv);
 int slopes_command(int argc, char** argv);
+int trace_command(int argc, char** argv);
 int report_command(int argc, char** argv);
 int mpi_report_command(int argc, char** argv);
 int platform_command(int argc, char** argv);

@@ -23,6 +23,7 @@ constexpr std::array all_commands = {
             "time, frames and buffers with other PEs, machines and dials"},
     Command{"slopes", slopes_command, "[options] PROGRAM [ARGS]|DIR",
             "the longest path of one run: what o, g, L and G cost"},
+    Command{"trace", trace_command, "DIR -o FILE", "a trace for Perfetto, as OTF2 or CSV"},
     Command{"sensitivity", sensitivity_command, "PROGRAM [ARGS] --dial o=0..100us,L=0..50us",
             "slowdown with each dial, predictions, and what would help"},
     Command{"report", report_command, "FILE... -o report.html",

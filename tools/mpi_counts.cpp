@@ -26,8 +26,8 @@ std::optional<MpiRank> read_rank(const std::filesystem::path& path) {
     throw SettingError(fmt::format("'{}' is no rank file of this version of Headway", path.string()));
   const std::size_t bytes = RankFile::bytes_of(std::size_t(head.size));
   if (std::filesystem::file_size(path) != bytes)
-    throw SettingError(fmt::format("'{}' has {} bytes; expected are {}", path.string(),
-                                   std::filesystem::file_size(path), bytes));
+    throw SettingError(
+        fmt::format("'{}' has {} bytes; expected are {}", path.string(), std::filesystem::file_size(path), bytes));
   MpiRank rank{std::size_t(head.size)};
   in.seekg(0);
   in.read(reinterpret_cast<char*>(&rank.file()), std::streamsize(bytes));

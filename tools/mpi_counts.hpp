@@ -17,9 +17,7 @@ class MpiRank {
  public:
   explicit MpiRank(std::size_t size);
   mpi_report::RankFile& file() { return *reinterpret_cast<mpi_report::RankFile*>(words_.data()); }
-  const mpi_report::RankFile& file() const {
-    return *reinterpret_cast<const mpi_report::RankFile*>(words_.data());
-  }
+  const mpi_report::RankFile& file() const { return *reinterpret_cast<const mpi_report::RankFile*>(words_.data()); }
   mpi_report::Partner& to(std::size_t rank) { return file().partners()[rank]; }
   const mpi_report::Partner& to(std::size_t rank) const { return file().partners()[rank]; }
   double seconds(std::uint64_t ticks) const { return double(ticks) / file().ticks_per_second; }
@@ -49,18 +47,18 @@ struct MpiFunction {
 struct MpiTotals {
   std::size_t size = 0, ranks = 0, ended = 0;  // `ended`: called MPI_Finalize
   std::string mpi, program;
-  std::vector<std::string> hosts;    // each once
-  std::vector<std::size_t> host_of;  // by rank; of a rank without a file 0
-  double seconds = 0;                // of the rank that took longest
+  std::vector<std::string> hosts;                                 // each once
+  std::vector<std::size_t> host_of;                               // by rank; of a rank without a file 0
+  double seconds = 0;                                             // of the rank that took longest
   double rank_seconds = 0, mpi_seconds = 0, waiting_seconds = 0;  // of all ranks
   std::vector<MpiFunction> functions;                             // those that were called, longest first
   mpi_report::RankFile sums{};                                    // its counters alone
   std::uint64_t calls = 0;
-  std::size_t pairs = 0;            // of ranks, by direction, with messages
-  std::size_t mutual_pairs = 0;     // of these, those with messages back
-  std::size_t partners_max = 0;     // of a rank
-  std::size_t senders = 0;          // ranks that sent messages
-  std::uint64_t frames = 0;         // aggregators' frames that would hold the messages
+  std::size_t pairs = 0;             // of ranks, by direction, with messages
+  std::size_t mutual_pairs = 0;      // of these, those with messages back
+  std::size_t partners_max = 0;      // of a rank
+  std::size_t senders = 0;           // ranks that sent messages
+  std::uint64_t frames = 0;          // aggregators' frames that would hold the messages
   std::uint64_t pair_exchanges = 0;  // messages of a plan: one to each partner in each exchange
   std::uint64_t answers = 0, answers_to_any = 0;
 

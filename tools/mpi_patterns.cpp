@@ -102,16 +102,16 @@ bool alternates(const MpiWorld& world, const MpiTotals& totals) {
 MpiPattern request_reply(const MpiTotals& totals) {
   const std::uint64_t messages = totals.messages(mpi_report::point_to_point);
   MpiPattern pattern{"request-reply", std::nullopt, "", "", {}};
-  pattern.evidence = fmt::format("{:.0f} % of messages follow a message from the same rank, {:.0f} % one that any rank "
-                                 "could send; {}",
-                                 percent(ratio(totals.answers, messages)),
-                                 percent(ratio(totals.answers_to_any, messages)), small_share(totals));
+  pattern.evidence = fmt::format(
+      "{:.0f} % of messages follow a message from the same rank, {:.0f} % one that any rank "
+      "could send; {}",
+      percent(ratio(totals.answers, messages)), percent(ratio(totals.answers_to_any, messages)), small_share(totals));
   pattern.advice = fmt::format(
       "use rpc, whose handler answers without a posted receive; expected messages: {} where frames of 16 KiB hold what "
       "is sent between two waits",
       fraction_text(totals.frames, messages));
-  pattern.figures = {{"answers", totals.answers}, {"answers_to_any", totals.answers_to_any},
-                     {"expected_messages", totals.frames}};
+  pattern.figures = {
+      {"answers", totals.answers}, {"answers_to_any", totals.answers_to_any}, {"expected_messages", totals.frames}};
   return pattern;
 }
 
@@ -121,13 +121,13 @@ MpiPattern halo(const MpiWorld& world, const MpiTotals& totals, bool stable, std
   const double partners = ratio(totals.sums.exchange_partners, totals.sums.exchanges);
   const double to_neighbour = ratio(totals.sums.exchange_messages, totals.pair_exchanges);
   MpiPattern pattern{shape.fits_grid ? "regular halo" : "irregular halo", stable, "", "", {}};
-  pattern.evidence = fmt::format(
-      "{} in a step ({} in all), {}, {} in {:.0f} % of {}; {} {} to a neighbour and step",
-      number(partners) + (partners < 1.05 ? " neighbour" : " neighbours"), totals.partners_max, small_share(totals),
-      stable ? "the same lists" : "the same neighbours with other lengths",
-      percent(ratio(stable ? totals.sums.repeated : totals.sums.repeated_partners, totals.sums.exchanges)),
-      base::counted(totals.sums.exchanges, "exchange"),
-      number(to_neighbour), to_neighbour < 1.05 ? "message" : "messages");
+  pattern.evidence =
+      fmt::format("{} in a step ({} in all), {}, {} in {:.0f} % of {}; {} {} to a neighbour and step",
+                  number(partners) + (partners < 1.05 ? " neighbour" : " neighbours"), totals.partners_max,
+                  small_share(totals), stable ? "the same lists" : "the same neighbours with other lengths",
+                  percent(ratio(stable ? totals.sums.repeated : totals.sums.repeated_partners, totals.sums.exchanges)),
+                  base::counted(totals.sums.exchanges, "exchange"), number(to_neighbour),
+                  to_neighbour < 1.05 ? "message" : "messages");
   pattern.advice = stable ? "use a plan" : "use a plan that is rebuilt when the lists change";
   if (shape.fits_grid) pattern.advice += " (halo::Grid makes that of a regular grid)";
   pattern.advice += fmt::format("; expected messages: {} with one to each neighbour in a step",
@@ -135,32 +135,32 @@ MpiPattern halo(const MpiWorld& world, const MpiTotals& totals, bool stable, std
   const auto hosts = ranks_per_host == 0 ? totals.host_of : blocks_of_ranks(world.size, ranks_per_host);
   const MessagesBetweenHosts between = messages_between_hosts(world, hosts);
   if (between.now > 0) {
-    pattern.advice += fmt::format("; between hosts {}, or {} with one stream for each pair of hosts",
-                                  fraction_text(between.by_partner, between.now),
-                                  fraction_text(between.by_host, between.now));
+    pattern.advice +=
+        fmt::format("; between hosts {}, or {} with one stream for each pair of hosts",
+                    fraction_text(between.by_partner, between.now), fraction_text(between.by_host, between.now));
   } else {
     pattern.advice += "; between ranks of one host none, the sender copies into the receiver's memory";
   }
-  pattern.figures = {{"neighbours", partners},
-                     {"neighbours_max", totals.partners_max},
-                     {"exchanges", totals.sums.exchanges},
-                     {"same_lists", ratio(totals.sums.repeated, totals.sums.exchanges)},
-                     {"same_neighbours", ratio(totals.sums.repeated_partners, totals.sums.exchanges)},
-                     {"distances", shape.distances},
-                     {"symmetric_pairs", shape.symmetric},
-                     {"expected_messages", totals.pair_exchanges},
-                     {"between_hosts",
-                      {{"messages", between.now}, {"expected", between.by_partner}, {"streams", between.by_host}}}};
+  pattern.figures = {
+      {"neighbours", partners},
+      {"neighbours_max", totals.partners_max},
+      {"exchanges", totals.sums.exchanges},
+      {"same_lists", ratio(totals.sums.repeated, totals.sums.exchanges)},
+      {"same_neighbours", ratio(totals.sums.repeated_partners, totals.sums.exchanges)},
+      {"distances", shape.distances},
+      {"symmetric_pairs", shape.symmetric},
+      {"expected_messages", totals.pair_exchanges},
+      {"between_hosts", {{"messages", between.now}, {"expected", between.by_partner}, {"streams", between.by_host}}}};
   return pattern;
 }
 
 MpiPattern with_frames(std::string name, std::optional<bool> stable, const MpiTotals& totals) {
   const std::uint64_t messages = totals.messages(mpi_report::point_to_point);
   MpiPattern pattern{std::move(name), stable, "", "", {}};
-  pattern.evidence = fmt::format(
-      "{} partners of a rank on average ({} at most), {}, the same lists in {:.0f} % of {}",
-      number(totals.partners_mean()), totals.partners_max, small_share(totals),
-      percent(ratio(totals.sums.repeated, totals.sums.exchanges)), base::counted(totals.sums.exchanges, "exchange"));
+  pattern.evidence = fmt::format("{} partners of a rank on average ({} at most), {}, the same lists in {:.0f} % of {}",
+                                 number(totals.partners_mean()), totals.partners_max, small_share(totals),
+                                 percent(ratio(totals.sums.repeated, totals.sums.exchanges)),
+                                 base::counted(totals.sums.exchanges, "exchange"));
   if (ratio(messages, totals.frames) >= saving_min) {
     pattern.advice = fmt::format(
         "use an Aggregator; expected messages: {} where frames of 16 KiB hold what is sent to a rank between two waits",
@@ -227,18 +227,20 @@ void add_all_to_all(std::vector<MpiPattern>& patterns, const MpiTotals& totals) 
   if (share.calls == 0) return;
   const double empty = ratio(totals.sums.empty_blocks, totals.sums.blocks);
   MpiPattern pattern{empty >= empty_share ? "sparse all-to-all" : "all-to-all", std::nullopt, "", "", {}};
-  pattern.evidence = fmt::format("{} with {} blocks, {:.0f} % of them empty, {:.0f} % of the run time",
-                                 base::counted(share.calls, "call"), totals.sums.blocks, percent(empty),
-                                 percent(share.of(totals)));
+  pattern.evidence =
+      fmt::format("{} with {} blocks, {:.0f} % of them empty, {:.0f} % of the run time",
+                  base::counted(share.calls, "call"), totals.sums.blocks, percent(empty), percent(share.of(totals)));
   const std::uint64_t full = totals.sums.blocks - totals.sums.empty_blocks;
-  pattern.advice =
-      empty >= empty_share
-          ? fmt::format("use an Aggregator and quiesce(), or a plan if the blocks stay the same: counts are not "
-                        "exchanged; expected messages: {} of the blocks",
-                        fraction_text(full, totals.sums.blocks))
-          : "use all_to_all, or one send for each item and quiesce(): no counts, no sorting into blocks";
-  pattern.figures = {{"calls", share.calls}, {"blocks", totals.sums.blocks},
-                     {"empty_blocks", totals.sums.empty_blocks}, {"share_of_time", share.of(totals)}};
+  pattern.advice = empty >= empty_share
+                       ? fmt::format(
+                             "use an Aggregator and quiesce(), or a plan if the blocks stay the same: counts are not "
+                             "exchanged; expected messages: {} of the blocks",
+                             fraction_text(full, totals.sums.blocks))
+                       : "use all_to_all, or one send for each item and quiesce(): no counts, no sorting into blocks";
+  pattern.figures = {{"calls", share.calls},
+                     {"blocks", totals.sums.blocks},
+                     {"empty_blocks", totals.sums.empty_blocks},
+                     {"share_of_time", share.of(totals)}};
   patterns.push_back(pattern);
 }
 
@@ -258,8 +260,11 @@ void add_reductions(std::vector<MpiPattern>& patterns, const MpiTotals& totals) 
                        ? "use allreduce_async and compute until the future is ready; on one host the ranks "
                          "reduce in shared memory"
                        : "use allreduce_async in segments and compute meanwhile";
-  pattern.figures = {{"calls", share.calls}, {"small", small}, {"bytes", totals.sums.reduced_bytes},
-                     {"share_of_time", share.of(totals)}, {"uneven_seconds", share.uneven}};
+  pattern.figures = {{"calls", share.calls},
+                     {"small", small},
+                     {"bytes", totals.sums.reduced_bytes},
+                     {"share_of_time", share.of(totals)},
+                     {"uneven_seconds", share.uneven}};
   patterns.push_back(pattern);
 }
 
@@ -268,12 +273,12 @@ void add_one_sided(std::vector<MpiPattern>& patterns, const MpiTotals& totals) {
   if (accesses == 0) return;
   const double small = totals.share_below(mpi_report::one_sided_kind, 10);
   MpiPattern pattern{"one-sided access", std::nullopt, "", "", {}};
-  pattern.evidence =
-      fmt::format("{}, {:.0f} % below {} bytes", base::counted(accesses, "access"), percent(small), small_one_sided_bytes);
+  pattern.evidence = fmt::format("{}, {:.0f} % below {} bytes", base::counted(accesses, "access"), percent(small),
+                                 small_one_sided_bytes);
   pattern.advice = small >= mostly ? "use GlobalMemory: load and store on one host, aggregated messages between hosts"
                                    : "use Source and get, or Destination and put, for content of this size";
-  pattern.figures = {{"accesses", accesses}, {"small", small},
-                     {"bytes", totals.sums.bytes[mpi_report::one_sided_kind]}};
+  pattern.figures = {
+      {"accesses", accesses}, {"small", small}, {"bytes", totals.sums.bytes[mpi_report::one_sided_kind]}};
   patterns.push_back(pattern);
 }
 
@@ -282,16 +287,17 @@ void add_polling(std::vector<MpiPattern>& patterns, const MpiTotals& totals) {
   const double tests = ratio(totals.sums.failed_tests, messages);
   if (tests < tests_a_message) return;
   MpiPattern pattern{"polling", std::nullopt, "", "", {}};
-  pattern.evidence = fmt::format("{} that found nothing, {} for each message",
-                                 base::counted(totals.sums.failed_tests, "test or probe", "tests and probes"),
-                                 number(tests));
+  pattern.evidence =
+      fmt::format("{} that found nothing, {} for each message",
+                  base::counted(totals.sums.failed_tests, "test or probe", "tests and probes"), number(tests));
   pattern.advice = "use handlers: they run when a message arrives, and quiesce() tells the end";
   pattern.figures = {{"failed_tests", totals.sums.failed_tests}};
   patterns.push_back(pattern);
 }
 
 void add_layouts(std::vector<MpiPattern>& patterns, const MpiTotals& totals) {
-  const double gaps = ratio(totals.sums.layout_bytes[mpi_report::with_gaps], totals.sums.bytes[mpi_report::point_to_point]);
+  const double gaps =
+      ratio(totals.sums.layout_bytes[mpi_report::with_gaps], totals.sums.bytes[mpi_report::point_to_point]);
   const Share packs = share_of(totals, [](const MpiFunction& one) { return has(one.name, "ack"); });
   if (gaps < gaps_share && packs.calls == 0) return;
   MpiPattern pattern{"packing", std::nullopt, "", "", {}};

@@ -83,8 +83,9 @@ TEST(MpiPatterns, a_ring_with_the_same_lists_is_a_stable_regular_halo) {
   const MpiPattern halo = ring(7).patterns().at(0);
   EXPECT_EQ(halo.name, "regular halo");
   EXPECT_EQ(halo.stable, true);
-  EXPECT_NE(halo.evidence.find("2 neighbours in a step (2 in all), 100 % of messages below 1 KiB, the same lists in 99 %"),
-            std::string::npos)
+  EXPECT_NE(
+      halo.evidence.find("2 neighbours in a step (2 in all), 100 % of messages below 1 KiB, the same lists in 99 %"),
+      std::string::npos)
       << halo.evidence;
   EXPECT_NE(halo.advice.find("use a plan"), std::string::npos) << halo.advice;
   EXPECT_NE(halo.advice.find("expected messages: 1/7 "), std::string::npos) << halo.advice;

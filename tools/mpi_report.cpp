@@ -93,7 +93,8 @@ int run_to_end(const std::vector<std::string>& command, const std::vector<Variab
     std::fprintf(stderr, "headway mpi-report: cannot start '%s': %s\n", arguments[0], std::strerror(errno));
     ::_exit(127);
   }
-  struct sigaction pass {}, ignore {};
+  struct sigaction pass {
+  }, ignore{};
   pass.sa_handler = pass_on;
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGTERM, &pass, nullptr);

@@ -50,16 +50,15 @@ std::string functions_text(const MpiTotals& totals) {
       seconds += totals.functions[i].seconds;
       names.push_back(totals.functions[i].name.substr(4));
     }
-    text += fmt::format("{:<28} {:>12} {:>16} {:>10.3g} {:>7.1f}   {}\n",
-                        fmt::format("{} others", names.size()), calls, "", seconds,
-                        percent_of(seconds, totals.rank_seconds), fmt::join(names, ", "));
+    text += fmt::format("{:<28} {:>12} {:>16} {:>10.3g} {:>7.1f}   {}\n", fmt::format("{} others", names.size()), calls,
+                        "", seconds, percent_of(seconds, totals.rank_seconds), fmt::join(names, ", "));
   }
   return text;
 }
 
 std::string sizes_text(const MpiTotals& totals) {
-  std::string text = fmt::format("{:<28} {:>16} {:>16} {:>16}\n", "messages by size", "point to point", "in collectives",
-                                 "one-sided");
+  std::string text =
+      fmt::format("{:<28} {:>16} {:>16} {:>16}\n", "messages by size", "point to point", "in collectives", "one-sided");
   for (std::size_t c = 0; c < size_classes; ++c) {
     const auto& sizes = totals.sums.sizes;
     if (sizes[0][c] + sizes[1][c] + sizes[2][c] == 0) continue;
@@ -96,7 +95,9 @@ Json sizes_json(const std::uint64_t (&sizes)[size_classes]) {
 
 Json rank_json(const MpiWorld& world, const MpiRank& rank) {
   const mpi_report::RankFile& file = rank.file();
-  Json one = {{"rank", file.rank}, {"host", file.host}, {"ended", file.finalized != 0},
+  Json one = {{"rank", file.rank},
+              {"host", file.host},
+              {"ended", file.finalized != 0},
               {"seconds", rank.seconds(file.last_ticks - file.start_ticks)}};
   double seconds = 0, waiting = 0;
   for (int i = 0; i < mpi_report::function_count; ++i) {
@@ -110,10 +111,16 @@ Json rank_json(const MpiWorld& world, const MpiRank& rank) {
   for (std::size_t i = 0; i < world.size; ++i) {
     const mpi_report::Partner& to = rank.to(i);
     if (to.messages + to.received + to.one_sided + to.block_bytes == 0) continue;
-    one["partners"].push_back({{"rank", i}, {"messages", to.messages}, {"bytes", to.bytes},
-                               {"received", to.received}, {"exchanges", to.exchanges}, {"frames", to.frames},
-                               {"answers", to.answers}, {"one_sided", to.one_sided},
-                               {"one_sided_bytes", to.one_sided_bytes}, {"block_bytes", to.block_bytes}});
+    one["partners"].push_back({{"rank", i},
+                               {"messages", to.messages},
+                               {"bytes", to.bytes},
+                               {"received", to.received},
+                               {"exchanges", to.exchanges},
+                               {"frames", to.frames},
+                               {"answers", to.answers},
+                               {"one_sided", to.one_sided},
+                               {"one_sided_bytes", to.one_sided_bytes},
+                               {"block_bytes", to.block_bytes}});
   }
   return one;
 }
@@ -121,12 +128,11 @@ Json rank_json(const MpiWorld& world, const MpiRank& rank) {
 }  // namespace
 
 std::string to_text(const MpiTotals& totals, const std::vector<MpiPattern>& patterns) {
-  std::string text = fmt::format("{} of {} on {}, {}, {:.3g} s: MPI {:.1f} % of the time, waiting in it {:.1f} %\n",
-                                 base::counted(totals.size, "rank"),
-                                 std::filesystem::path(totals.program).filename().string(),
-                                 base::counted(totals.hosts.size(), "host"), title_of(totals.mpi), totals.seconds,
-                                 percent_of(totals.mpi_seconds, totals.rank_seconds),
-                                 percent_of(totals.waiting_seconds, totals.rank_seconds));
+  std::string text = fmt::format(
+      "{} of {} on {}, {}, {:.3g} s: MPI {:.1f} % of the time, waiting in it {:.1f} %\n",
+      base::counted(totals.size, "rank"), std::filesystem::path(totals.program).filename().string(),
+      base::counted(totals.hosts.size(), "host"), title_of(totals.mpi), totals.seconds,
+      percent_of(totals.mpi_seconds, totals.rank_seconds), percent_of(totals.waiting_seconds, totals.rank_seconds));
   if (totals.ranks < totals.size) {
     text += fmt::format("only {} of {} left counts; on several hosts name a folder that all share: --files DIR\n",
                         totals.ranks, base::counted(totals.size, "rank"));
@@ -138,22 +144,34 @@ std::string to_text(const MpiTotals& totals, const std::vector<MpiPattern>& patt
   text += "\n" + functions_text(totals) + "\n" + sizes_text(totals) + "\n" + partners_text(totals);
   for (const MpiPattern& pattern : patterns) {
     text += fmt::format("\n{}{}: {}\n  -> {}\n", pattern.name,
-                        !pattern.stable ? "" : *pattern.stable ? ", stable" : ", not stable", pattern.evidence,
-                        pattern.advice);
+                        !pattern.stable   ? ""
+                        : *pattern.stable ? ", stable"
+                                          : ", not stable",
+                        pattern.evidence, pattern.advice);
   }
   if (patterns.empty()) text += "\nno pattern that Headway would change\n";
   return text;
 }
 
 Json to_json(const MpiWorld& world, const MpiTotals& totals, const std::vector<MpiPattern>& patterns) {
-  Json record = {{"bench", "mpi-report"}, {"mpi", totals.mpi}, {"program", totals.program}, {"pes", totals.size},
-                 {"ranks_with_counts", totals.ranks}, {"ranks_ended", totals.ended}, {"hosts", totals.hosts},
-                 {"seconds", totals.seconds}, {"rank_seconds", totals.rank_seconds},
-                 {"mpi_seconds", totals.mpi_seconds}, {"waiting_seconds", totals.waiting_seconds}};
+  Json record = {{"bench", "mpi-report"},
+                 {"mpi", totals.mpi},
+                 {"program", totals.program},
+                 {"pes", totals.size},
+                 {"ranks_with_counts", totals.ranks},
+                 {"ranks_ended", totals.ended},
+                 {"hosts", totals.hosts},
+                 {"seconds", totals.seconds},
+                 {"rank_seconds", totals.rank_seconds},
+                 {"mpi_seconds", totals.mpi_seconds},
+                 {"waiting_seconds", totals.waiting_seconds}};
   record["functions"] = Json::array();
   for (const MpiFunction& one : totals.functions) {
-    record["functions"].push_back({{"name", one.name}, {"calls", one.calls}, {"bytes", one.bytes},
-                                   {"seconds", one.seconds}, {"seconds_min", one.seconds_min},
+    record["functions"].push_back({{"name", one.name},
+                                   {"calls", one.calls},
+                                   {"bytes", one.bytes},
+                                   {"seconds", one.seconds},
+                                   {"seconds_min", one.seconds_min},
                                    {"seconds_max", one.seconds_max}});
   }
   for (std::size_t kind = 0; kind < kinds; ++kind) {
@@ -165,8 +183,10 @@ Json to_json(const MpiWorld& world, const MpiTotals& totals, const std::vector<M
     record["datatypes"][mpi_report::layout_names[layout]] = {{"messages", totals.sums.layout_messages[layout]},
                                                              {"bytes", totals.sums.layout_bytes[layout]}};
   }
-  record["exchanges"] = {{"exchanges", totals.sums.exchanges}, {"messages", totals.sums.exchange_messages},
-                         {"partners", totals.sums.exchange_partners}, {"with_same_list", totals.sums.repeated},
+  record["exchanges"] = {{"exchanges", totals.sums.exchanges},
+                         {"messages", totals.sums.exchange_messages},
+                         {"partners", totals.sums.exchange_partners},
+                         {"with_same_list", totals.sums.repeated},
                          {"with_same_partners", totals.sums.repeated_partners}};
   record["any_source"] = totals.sums.any_source;
   record["failed_tests"] = totals.sums.failed_tests;

@@ -50,7 +50,8 @@ void to_all(const void* from, std::uint64_t count, MPI_Datatype type, std::uint6
             MPI_Comm comm, FunctionRow& row) {
   const bool in_place = from == MPI_IN_PLACE;
   const std::uint64_t bytes = (in_place ? to_count : count) * recorder.type_of(in_place ? to_type : type).bytes;
-  recorder.blocks(comm, [&](std::size_t) { return bytes; }, row);
+  recorder.blocks(
+      comm, [&](std::size_t) { return bytes; }, row);
 }
 
 template <class Count>
@@ -59,7 +60,8 @@ void to_all_v(const void* from, const Count* counts, MPI_Datatype type, const Co
   const bool in_place = from == MPI_IN_PLACE;
   const std::uint64_t bytes = recorder.type_of(in_place ? to_type : type).bytes;
   const Count* const of = in_place ? to_counts : counts;
-  recorder.blocks(comm, [&](std::size_t i) { return std::uint64_t(of[i]) * bytes; }, row);
+  recorder.blocks(
+      comm, [&](std::size_t i) { return std::uint64_t(of[i]) * bytes; }, row);
 }
 
 template <class Count>
@@ -90,14 +92,14 @@ void to_neighbours(MPI_Comm comm, Bytes bytes_of, FunctionRow& row) {
 #define UNPACK(...) __VA_ARGS__
 #define BLOCKING(name, as, params, args, note) \
   HEADWAY_WRAP_AS(as, name, (UNPACK params), (UNPACK args), note, recorder.synchronized())
-#define STARTING(name, as, params, args, note)                                                              \
+#define STARTING(name, as, params, args, note)                                                    \
   HEADWAY_WRAP_AS(as, name, (UNPACK params, MPI_Request * request), (UNPACK args, request), note, \
                   recorder.started_other())
 #if MPI_VERSION >= 4
-#define BOTH(name, iname, params, args, note)                    \
-  BLOCKING(name, name, params(int, int), args, note)             \
-  STARTING(iname, iname, params(int, int), args, note)           \
-  BLOCKING(name##_c, name, params(MPI_Count, MPI_Aint), args, note)  \
+#define BOTH(name, iname, params, args, note)                       \
+  BLOCKING(name, name, params(int, int), args, note)                \
+  STARTING(iname, iname, params(int, int), args, note)              \
+  BLOCKING(name##_c, name, params(MPI_Count, MPI_Aint), args, note) \
   STARTING(iname##_c, iname, params(MPI_Count, MPI_Aint), args, note)
 #else
 #define BOTH(name, iname, params, args, note)        \
@@ -109,25 +111,25 @@ void to_neighbours(MPI_Comm comm, Bytes bytes_of, FunctionRow& row) {
 #define BCAST(Count, Shift) (void* data, Count count, MPI_Datatype type, int root, MPI_Comm comm)
 #define GATHER(Count, Shift) \
   (const void* from, Count n, MPI_Datatype type, void* to, Count to_n, MPI_Datatype to_type, int root, MPI_Comm comm)
-#define GATHERV(Count, Shift)                                                                                \
+#define GATHERV(Count, Shift)                                                                                         \
   (const void* from, Count n, MPI_Datatype type, void* to, const Count* to_ns, const Shift* at, MPI_Datatype to_type, \
    int root, MPI_Comm comm)
-#define SCATTERV(Count, Shift)                                                                                       \
+#define SCATTERV(Count, Shift)                                                                                        \
   (const void* from, const Count* ns, const Shift* at, MPI_Datatype type, void* to, Count to_n, MPI_Datatype to_type, \
    int root, MPI_Comm comm)
 #define ALLGATHER(Count, Shift) \
   (const void* from, Count n, MPI_Datatype type, void* to, Count to_n, MPI_Datatype to_type, MPI_Comm comm)
-#define ALLGATHERV(Count, Shift)                                                                             \
+#define ALLGATHERV(Count, Shift)                                                                                      \
   (const void* from, Count n, MPI_Datatype type, void* to, const Count* to_ns, const Shift* at, MPI_Datatype to_type, \
    MPI_Comm comm)
-#define ALLTOALLV(Count, Shift)                                                                               \
-  (const void* from, const Count* ns, const Shift* at, MPI_Datatype type, void* to, const Count* to_ns,               \
+#define ALLTOALLV(Count, Shift)                                                                         \
+  (const void* from, const Count* ns, const Shift* at, MPI_Datatype type, void* to, const Count* to_ns, \
    const Shift* to_at, MPI_Datatype to_type, MPI_Comm comm)
-#define ALLTOALLW(Count, Shift)                                                                                   \
-  (const void* from, const Count* ns, const Shift* at, const MPI_Datatype* types, void* to, const Count* to_ns,           \
+#define ALLTOALLW(Count, Shift)                                                                                 \
+  (const void* from, const Count* ns, const Shift* at, const MPI_Datatype* types, void* to, const Count* to_ns, \
    const Shift* to_at, const MPI_Datatype* to_types, MPI_Comm comm)
-#define NEIGHBOURW(Count, Shift)                                                                                     \
-  (const void* from, const Count* ns, const MPI_Aint* at, const MPI_Datatype* types, void* to, const Count* to_ns,   \
+#define NEIGHBOURW(Count, Shift)                                                                                   \
+  (const void* from, const Count* ns, const MPI_Aint* at, const MPI_Datatype* types, void* to, const Count* to_ns, \
    const MPI_Aint* to_at, const MPI_Datatype* to_types, MPI_Comm comm)
 #define ALLREDUCE(Count, Shift) (const void* from, void* to, Count n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 #define REDUCE(Count, Shift) \
@@ -170,7 +172,9 @@ BOTH(Scan, Iscan, ALLREDUCE, (from, to, n, type, op, comm), recorder.reduction(C
 BOTH(Exscan, Iexscan, ALLREDUCE, (from, to, n, type, op, comm), recorder.reduction(COUNT(n), type, ROW))
 
 // Neighbourhood collectives: a message to each neighbour.
-#define EACH(bytes) to_neighbours(comm, [&]([[maybe_unused]] std::size_t i) { return bytes; }, ROW)
+#define EACH(bytes) \
+  to_neighbours(    \
+      comm, [&]([[maybe_unused]] std::size_t i) { return bytes; }, ROW)
 BOTH(Neighbor_allgather, Ineighbor_allgather, ALLGATHER, (from, n, type, to, to_n, to_type, comm),
      EACH(COUNT(n) * recorder.type_of(type).bytes))
 BOTH(Neighbor_allgatherv, Ineighbor_allgatherv, ALLGATHERV, (from, n, type, to, to_ns, at, to_type, comm),

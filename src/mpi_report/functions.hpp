@@ -4,7 +4,20 @@
 
 namespace headway::mpi_report {
 
-enum class Group { send, receive, exchange, start, wait, test, collective, collective_start, neighbour, one_sided, type, communicator };
+enum class Group {
+  send,
+  receive,
+  exchange,
+  start,
+  wait,
+  test,
+  collective,
+  collective_start,
+  neighbour,
+  one_sided,
+  type,
+  communicator
+};
 
 // HEADWAY_MPI_FUNCTIONS(X): X(name without MPI_, group) for each.
 // clang-format off

@@ -5,97 +5,93 @@
 using namespace headway::mpi_report;
 
 // Functions that start or do a send. Those with _c have counts of MPI_Count.
-#define SENDS(name, as, Count)                                                                                       \
-  HEADWAY_WRAP_AS(as, name, (const void* data, Count count, MPI_Datatype type, int target, int tag, MPI_Comm comm),  \
-                  (data, count, type, target, tag, comm),                                                            \
+#define SENDS(name, as, Count)                                                                                      \
+  HEADWAY_WRAP_AS(as, name, (const void* data, Count count, MPI_Datatype type, int target, int tag, MPI_Comm comm), \
+                  (data, count, type, target, tag, comm),                                                           \
                   recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row()), )
-#define STARTS_SEND(name, as, Count)                                                                              \
-  HEADWAY_WRAP_AS(as, name,                                                                                       \
-                  (const void* data, Count count, MPI_Datatype type, int target, int tag, MPI_Comm comm,          \
-                   MPI_Request* request),                                                                         \
-                  (data, count, type, target, tag, comm, request),                                                \
-                  (recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row()), recorder.started()), )
-#define PERSISTENT_SEND(name, as, Count)                                                                        \
-  HEADWAY_WRAP_AS(as, name,                                                                                     \
-                  (const void* data, Count count, MPI_Datatype type, int target, int tag, MPI_Comm comm,        \
-                   MPI_Request* request),                                                                       \
-                  (data, count, type, target, tag, comm, request), ,                                            \
-                  recorder.track_persistent(*request, Tracked::persistent_send, std::uint64_t(count), type,     \
-                                            target, tag, comm))
-#define STARTS_RECEIVE(name, as, Count)                                                                              \
-  HEADWAY_WRAP_AS(as, name,                                                                                          \
-                  (void* data, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,                   \
-                   MPI_Request* request),                                                                            \
-                  (data, count, type, source, tag, comm, request), recorder.posts_receive(source, tag, comm),        \
-                  recorder.track_receive(*request, source, comm))
-#define PERSISTENT_RECEIVE(name, as, Count)                                                                          \
-  HEADWAY_WRAP_AS(as, name,                                                                                          \
-                  (void* data, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,                   \
-                   MPI_Request* request),                                                                            \
-                  (data, count, type, source, tag, comm, request), ,                                                 \
-                  recorder.track_persistent(*request, Tracked::persistent_receive, std::uint64_t(count), type,       \
-                                            source, tag, comm))
+#define STARTS_SEND(name, as, Count)                                                                                \
+  HEADWAY_WRAP_AS(                                                                                                  \
+      as, name,                                                                                                     \
+      (const void* data, Count count, MPI_Datatype type, int target, int tag, MPI_Comm comm, MPI_Request* request), \
+      (data, count, type, target, tag, comm, request),                                                              \
+      (recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row()), recorder.started()), )
+#define PERSISTENT_SEND(name, as, Count)                                                                            \
+  HEADWAY_WRAP_AS(                                                                                                  \
+      as, name,                                                                                                     \
+      (const void* data, Count count, MPI_Datatype type, int target, int tag, MPI_Comm comm, MPI_Request* request), \
+      (data, count, type, target, tag, comm, request), ,                                                            \
+      recorder.track_persistent(*request, Tracked::persistent_send, std::uint64_t(count), type, target, tag, comm))
+#define STARTS_RECEIVE(name, as, Count)                                                                       \
+  HEADWAY_WRAP_AS(                                                                                            \
+      as, name,                                                                                               \
+      (void* data, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* request), \
+      (data, count, type, source, tag, comm, request), recorder.posts_receive(source, tag, comm),             \
+      recorder.track_receive(*request, source, comm))
+#define PERSISTENT_RECEIVE(name, as, Count)                                                                   \
+  HEADWAY_WRAP_AS(                                                                                            \
+      as, name,                                                                                               \
+      (void* data, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* request), \
+      (data, count, type, source, tag, comm, request), ,                                                      \
+      recorder.track_persistent(*request, Tracked::persistent_receive, std::uint64_t(count), type, source, tag, comm))
 // A status of our own tells the source where the program ignores it.
-#define RECEIVES(name, as, Count)                                                                               \
-  HEADWAY_FUNCTION(                                                                                             \
+#define RECEIVES(name, as, Count)                                                                                   \
+  HEADWAY_FUNCTION(                                                                                                 \
       name, (void* data, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status), { \
-        const Call call(Function::as);                                                                          \
-        MPI_Status own;                                                                                         \
-        if (status == MPI_STATUS_IGNORE) status = &own;                                                         \
-        if (call) {                                                                                             \
-          const Held held;                                                                                      \
-          recorder.posts_receive(source, tag, comm);                                                            \
-        }                                                                                                       \
-        const int error = real_##name(data, count, type, source, tag, comm, status);                            \
-        if (call && source != MPI_PROC_NULL) {                                                                  \
-          const Held held;                                                                                      \
-          recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);             \
-        }                                                                                                       \
-        return error;                                                                                           \
+        const Call call(Function::as);                                                                              \
+        MPI_Status own;                                                                                             \
+        if (status == MPI_STATUS_IGNORE) status = &own;                                                             \
+        if (call) {                                                                                                 \
+          const Held held;                                                                                          \
+          recorder.posts_receive(source, tag, comm);                                                                \
+        }                                                                                                           \
+        const int error = real_##name(data, count, type, source, tag, comm, status);                                \
+        if (call && source != MPI_PROC_NULL) {                                                                      \
+          const Held held;                                                                                          \
+          recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);                 \
+        }                                                                                                           \
+        return error;                                                                                               \
       })
 #define SENDS_AND_RECEIVES(name, as, Count)                                                                          \
-  HEADWAY_FUNCTION(                                                                                                  \
-      name,                                                                                                          \
-      (const void* data, Count count, MPI_Datatype type, int target, int tag, void* to, Count to_count,              \
-       MPI_Datatype to_type, int source, int from_tag, MPI_Comm comm, MPI_Status* status),                           \
-      {                                                                                                              \
-        const Call call(Function::as);                                                                               \
-        MPI_Status own;                                                                                              \
-        if (status == MPI_STATUS_IGNORE) status = &own;                                                              \
-        if (call) {                                                                                                  \
-          const Held held;                                                                                           \
-          recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row());                                 \
-          recorder.posts_receive(source, from_tag, comm);                                                            \
-        }                                                                                                            \
-        const int error =                                                                                            \
-            real_##name(data, count, type, target, tag, to, to_count, to_type, source, from_tag, comm, status);      \
-        if (call && source != MPI_PROC_NULL) {                                                                       \
-          const Held held;                                                                                           \
-          recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);                  \
-        }                                                                                                            \
-        return error;                                                                                                \
-      })
-#define REPLACES(name, as, Count)                                                                                    \
-  HEADWAY_FUNCTION(                                                                                                  \
-      name,                                                                                                          \
-      (void* data, Count count, MPI_Datatype type, int target, int tag, int source, int from_tag, MPI_Comm comm,     \
-       MPI_Status* status),                                                                                          \
-      {                                                                                                              \
-        const Call call(Function::as);                                                                               \
-        MPI_Status own;                                                                                              \
-        if (status == MPI_STATUS_IGNORE) status = &own;                                                              \
-        if (call) {                                                                                                  \
-          const Held held;                                                                                           \
-          recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row());                                 \
-          recorder.posts_receive(source, from_tag, comm);                                                            \
-        }                                                                                                            \
-        const int error = real_##name(data, count, type, target, tag, source, from_tag, comm, status);               \
-        if (call && source != MPI_PROC_NULL) {                                                                       \
-          const Held held;                                                                                           \
-          recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);                  \
-        }                                                                                                            \
-        return error;                                                                                                \
-      })
+  HEADWAY_FUNCTION(name,                                                                                             \
+                   (const void* data, Count count, MPI_Datatype type, int target, int tag, void* to, Count to_count, \
+                    MPI_Datatype to_type, int source, int from_tag, MPI_Comm comm, MPI_Status* status),              \
+                   {                                                                                                 \
+                     const Call call(Function::as);                                                                  \
+                     MPI_Status own;                                                                                 \
+                     if (status == MPI_STATUS_IGNORE) status = &own;                                                 \
+                     if (call) {                                                                                     \
+                       const Held held;                                                                              \
+                       recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row());                    \
+                       recorder.posts_receive(source, from_tag, comm);                                               \
+                     }                                                                                               \
+                     const int error = real_##name(data, count, type, target, tag, to, to_count, to_type, source,    \
+                                                   from_tag, comm, status);                                          \
+                     if (call && source != MPI_PROC_NULL) {                                                          \
+                       const Held held;                                                                              \
+                       recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);     \
+                     }                                                                                               \
+                     return error;                                                                                   \
+                   })
+#define REPLACES(name, as, Count)                                                                                   \
+  HEADWAY_FUNCTION(name,                                                                                            \
+                   (void* data, Count count, MPI_Datatype type, int target, int tag, int source, int from_tag,      \
+                    MPI_Comm comm, MPI_Status* status),                                                             \
+                   {                                                                                                \
+                     const Call call(Function::as);                                                                 \
+                     MPI_Status own;                                                                                \
+                     if (status == MPI_STATUS_IGNORE) status = &own;                                                \
+                     if (call) {                                                                                    \
+                       const Held held;                                                                             \
+                       recorder.sends(std::uint64_t(count), type, target, tag, comm, call.row());                   \
+                       recorder.posts_receive(source, from_tag, comm);                                              \
+                     }                                                                                              \
+                     const int error = real_##name(data, count, type, target, tag, source, from_tag, comm, status); \
+                     if (call && source != MPI_PROC_NULL) {                                                         \
+                       const Held held;                                                                             \
+                       recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);    \
+                     }                                                                                              \
+                     return error;                                                                                  \
+                   })
 
 SENDS(Send, Send, int)
 SENDS(Bsend, Bsend, int)
@@ -163,7 +159,8 @@ HEADWAY_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int* flag, MPI_Status*
              })
 HEADWAY_WRAP(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status),
              (source, tag, comm, message, status), , {
-               if (status != MPI_STATUS_IGNORE) recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);
+               if (status != MPI_STATUS_IGNORE)
+                 recorder.received(recorder.ranks_of(comm), status->MPI_SOURCE, source == MPI_ANY_SOURCE);
              })
 HEADWAY_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status),
              (source, tag, comm, flag, message, status), , {

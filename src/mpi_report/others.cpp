@@ -41,27 +41,27 @@ HEADWAY_FUNCTION(Finalize, (void), {
 
 // One-sided access.
 #define UNPACK(...) __VA_ARGS__
-#define ACCESS(Count)                                                                                            \
+#define ACCESS(Count) \
   const void *from, Count n, MPI_Datatype type, int target, MPI_Aint at, Count to_n, MPI_Datatype to_type
 #define GETS(Count) void *to, Count n, MPI_Datatype type, int target, MPI_Aint at, Count to_n, MPI_Datatype to_type
 #define ARGS(first) first, n, type, target, at, to_n, to_type
 #define NOTE recorder.one_sided(std::uint64_t(n), type, target, win, call.row())
-#define ONE_SIDED(suffix, Count)                                                                                    \
-  HEADWAY_WRAP_AS(Put, Put##suffix, (ACCESS(Count), MPI_Win win), (ARGS(from), win), NOTE, )                        \
-  HEADWAY_WRAP_AS(Get, Get##suffix, (GETS(Count), MPI_Win win), (ARGS(to), win), NOTE, )                            \
-  HEADWAY_WRAP_AS(Accumulate, Accumulate##suffix, (ACCESS(Count), MPI_Op op, MPI_Win win), (ARGS(from), op, win),   \
-                  NOTE, )                                                                                           \
-  HEADWAY_WRAP_AS(Rput, Rput##suffix, (ACCESS(Count), MPI_Win win, MPI_Request * request),                          \
-                  (ARGS(from), win, request), NOTE, recorder.started_other())                                             \
-  HEADWAY_WRAP_AS(Rget, Rget##suffix, (GETS(Count), MPI_Win win, MPI_Request * request), (ARGS(to), win, request),  \
-                  NOTE, recorder.started_other())                                                                         \
-  HEADWAY_WRAP_AS(Raccumulate, Raccumulate##suffix, (ACCESS(Count), MPI_Op op, MPI_Win win, MPI_Request * request), \
-                  (ARGS(from), op, win, request), NOTE, recorder.started_other())                                         \
-  HEADWAY_WRAP_AS(Get_accumulate, Get_accumulate##suffix,                                                           \
-                  (const void* from, Count n, MPI_Datatype type, void* result, Count result_n,                      \
-                   MPI_Datatype result_type, int target, MPI_Aint at, Count to_n, MPI_Datatype to_type, MPI_Op op,  \
-                   MPI_Win win),                                                                                    \
-                  (from, n, type, result, result_n, result_type, target, at, to_n, to_type, op, win), NOTE, )
+#define ONE_SIDED(suffix, Count)                                                                                       \
+  HEADWAY_WRAP_AS(Put, Put##suffix, (ACCESS(Count), MPI_Win win), (ARGS(from), win), NOTE, )                           \
+  HEADWAY_WRAP_AS(Get, Get##suffix, (GETS(Count), MPI_Win win), (ARGS(to), win), NOTE, )                               \
+  HEADWAY_WRAP_AS(Accumulate, Accumulate##suffix, (ACCESS(Count), MPI_Op op, MPI_Win win), (ARGS(from), op, win),      \
+                  NOTE, )                                                                                              \
+  HEADWAY_WRAP_AS(Rput, Rput##suffix, (ACCESS(Count), MPI_Win win, MPI_Request * request), (ARGS(from), win, request), \
+                  NOTE, recorder.started_other())                                                                      \
+  HEADWAY_WRAP_AS(Rget, Rget##suffix, (GETS(Count), MPI_Win win, MPI_Request * request), (ARGS(to), win, request),     \
+                  NOTE, recorder.started_other())                                                                      \
+  HEADWAY_WRAP_AS(Raccumulate, Raccumulate##suffix, (ACCESS(Count), MPI_Op op, MPI_Win win, MPI_Request * request),    \
+                  (ARGS(from), op, win, request), NOTE, recorder.started_other())                                      \
+  HEADWAY_WRAP_AS(                                                                                                     \
+      Get_accumulate, Get_accumulate##suffix,                                                                          \
+      (const void* from, Count n, MPI_Datatype type, void* result, Count result_n, MPI_Datatype result_type,           \
+       int target, MPI_Aint at, Count to_n, MPI_Datatype to_type, MPI_Op op, MPI_Win win),                             \
+      (from, n, type, result, result_n, result_type, target, at, to_n, to_type, op, win), NOTE, )
 ONE_SIDED(, int)
 #if MPI_VERSION >= 4
 ONE_SIDED(_c, MPI_Count)
@@ -89,8 +89,7 @@ HEADWAY_WRAP(Win_wait, (MPI_Win win), (win), , )
 HEADWAY_WRAP(Win_free, (MPI_Win * win), (win), recorder.forget(key_of(*win) * 2 + 1), )
 
 // Datatypes.
-HEADWAY_WRAP(Pack,
-             (const void* data, int count, MPI_Datatype type, void* to, int bytes, int* position, MPI_Comm comm),
+HEADWAY_WRAP(Pack, (const void* data, int count, MPI_Datatype type, void* to, int bytes, int* position, MPI_Comm comm),
              (data, count, type, to, bytes, position, comm),
              call.row().bytes += std::uint64_t(count) * recorder.type_of(type).bytes, )
 HEADWAY_WRAP(Unpack,

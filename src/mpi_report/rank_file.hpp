@@ -47,12 +47,12 @@ struct Partner {
   // State of the exchange and of the time between two waits that are under way.
   std::uint64_t open_bytes;         // a sum of hashes of lengths
   std::uint64_t tags, source_tags;  // a bit for each tag that the exchange has sent or received
-  std::uint64_t phase_bytes;       // in the open frame
-  std::uint32_t exchange, phase;  // numbers of those that `open_messages` and `phase_bytes` belong to
+  std::uint64_t phase_bytes;        // in the open frame
+  std::uint32_t exchange, phase;    // numbers of those that `open_messages` and `phase_bytes` belong to
   std::uint32_t open_messages, open_sources;
   std::uint32_t sent_burst, source_burst;  // of the last message
-  std::uint32_t first;  // 1: the first message was sent, 2: it was received, 0: none yet
-  std::uint32_t turn;   // 1: the last message was received, 2: from any source, 0: it was sent
+  std::uint32_t first;                     // 1: the first message was sent, 2: it was received, 0: none yet
+  std::uint32_t turn;                      // 1: the last message was received, 2: from any source, 0: it was sent
 };
 
 struct RankFile {
@@ -67,14 +67,14 @@ struct RankFile {
   std::uint64_t sizes[kinds][size_classes];  // messages by length
   std::uint64_t messages[kinds], bytes[kinds];
   std::uint64_t layout_messages[layouts], layout_bytes[layouts];
-  std::uint64_t any_source;                            // receives and probes of any source
-  std::uint64_t failed_tests;                          // tests and probes that found nothing
-  std::uint64_t blocks, empty_blocks;                  // of MPI_Alltoallv and its like
+  std::uint64_t any_source;                             // receives and probes of any source
+  std::uint64_t failed_tests;                           // tests and probes that found nothing
+  std::uint64_t blocks, empty_blocks;                   // of MPI_Alltoallv and its like
   std::uint64_t reduced, reduced_small, reduced_bytes;  // reductions; of at most 8 KiB
-  std::uint64_t exchanges, exchange_messages;          // exchanges that sent something
+  std::uint64_t exchanges, exchange_messages;           // exchanges that sent something
   std::uint64_t exchange_partners, exchange_sources, exchange_both;
-  std::uint64_t repeated, repeated_partners;           // exchanges with a list, with a set of partners seen before
-  std::uint64_t repeated_messages;                     // in those with a list seen before
+  std::uint64_t repeated, repeated_partners;  // exchanges with a list, with a set of partners seen before
+  std::uint64_t repeated_messages;            // in those with a list seen before
   std::uint64_t closed_by_collective;
   List lists[lists_max];
   std::uint64_t partner_sets[lists_max];  // fingerprints

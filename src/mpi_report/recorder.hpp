@@ -59,8 +59,8 @@ std::uint64_t key_of(Handle handle) {
   return key;
 }
 
-/// World ranks of a communicator's or window's ranks (of an intercommunicator: of the other group); of a communicator with a topology also of the neighbours to which
-/// this rank sends.
+/// World ranks of a communicator's or window's ranks (of an intercommunicator: of the other group); of a communicator
+/// with a topology also of the neighbours to which this rank sends.
 struct Ranks {
   std::uint64_t key = 0;
   std::vector<int> world;
@@ -176,9 +176,7 @@ class Recorder {
     ++file_->messages[kind];
     file_->bytes[kind] += bytes;
   }
-  Partner* partner_of(int world) {
-    return world >= 0 && world < file_->size ? file_->partners() + world : nullptr;
-  }
+  Partner* partner_of(int world) { return world >= 0 && world < file_->size ? file_->partners() + world : nullptr; }
   Partner& enter(Partner& partner);
   /// A burst is what starts until nothing is under way.
   void begin_burst() { burst_ += outstanding_ == 0; }
@@ -249,34 +247,32 @@ class Call {
 
 }  // namespace headway::mpi_report
 
-// HEADWAY_WRAP(Name, (parameters), (arguments), before, after): MPI_Name, which runs `before` and `after` where the call
-// counts. `call` is the Call, `error` the result in `after`.
+// HEADWAY_WRAP(Name, (parameters), (arguments), before, after): MPI_Name, which runs `before` and `after` where the
+// call counts. `call` is the Call, `error` the result in `after`.
 #if defined(OPEN_MPI)
-#define HEADWAY_ALIAS(name, params) \
-  [[gnu::visibility("default"), gnu::alias("MPI_" #name)]] int PMPI_##name params;
+#define HEADWAY_ALIAS(name, params) [[gnu::visibility("default"), gnu::alias("MPI_" #name)]] int PMPI_##name params;
 #else
 #define HEADWAY_ALIAS(name, params)
 #endif
 
 // MPI_Name with that body, which may call real_Name.
-#define HEADWAY_FUNCTION(name, params, ...)                                     \
-  HEADWAY_REAL(name);                                                           \
-  extern "C" {                                                                  \
-  [[gnu::visibility("default")]] int MPI_##name params __VA_ARGS__              \
-  HEADWAY_ALIAS(name, params)                                                   \
+#define HEADWAY_FUNCTION(name, params, ...)                                                    \
+  HEADWAY_REAL(name);                                                                          \
+  extern "C" {                                                                                 \
+  [[gnu::visibility("default")]] int MPI_##name params __VA_ARGS__ HEADWAY_ALIAS(name, params) \
   }
-#define HEADWAY_WRAP_AS(function, name, params, args, before, after)            \
-  HEADWAY_FUNCTION(name, params, {                                              \
-    const Call call(Function::function);                                        \
-    if (call) {                                                                 \
-      const Held held;                                                          \
-      before;                                                                   \
-    }                                                                           \
-    const int error = real_##name args;                                         \
-    if (call) {                                                                 \
-      const Held held;                                                          \
-      after;                                                                    \
-    }                                                                           \
-    return error;                                                               \
+#define HEADWAY_WRAP_AS(function, name, params, args, before, after) \
+  HEADWAY_FUNCTION(name, params, {                                   \
+    const Call call(Function::function);                             \
+    if (call) {                                                      \
+      const Held held;                                               \
+      before;                                                        \
+    }                                                                \
+    const int error = real_##name args;                              \
+    if (call) {                                                      \
+      const Held held;                                               \
+      after;                                                         \
+    }                                                                \
+    return error;                                                    \
   })
 #define HEADWAY_WRAP(name, params, args, before, after) HEADWAY_WRAP_AS(name, name, params, args, before, after)

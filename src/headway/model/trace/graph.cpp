@@ -89,6 +89,11 @@ class GraphBuilder::PeBuilder {
         close_block();
         pass(record.time_ns);
         state_.ends[pe_] = record.time_ns;
+        break;
+      case Kind::phase_begins:
+      case Kind::phase_ends:
+      case Kind::flushed:
+      case Kind::mark: break;  // the order of frames does not need them
     }
   }
 

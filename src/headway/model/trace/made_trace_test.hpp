@@ -17,7 +17,7 @@ class MadeTrace {
     trace_.header.version = version;
     trace_.header.pe = pe;
     trace_.header.pes = pes;
-    trace_.header.header_bytes = sizeof(Header);
+    trace_.header.header_bytes = trace_.header.names_begin = sizeof(Header);
     trace_.header.record_bytes = sizeof(Record);
     add(0, Kind::begin);
   }
@@ -35,15 +35,23 @@ class MadeTrace {
   /// A wait that finds a frame at once.
   MadeTrace& busy_wait(std::int64_t at, Phase phase = Phase::waiting) { return add(at, Kind::wait_begins, phase); }
   MadeTrace& go_on(std::int64_t at) { return add(at, Kind::wait_ends); }
+  MadeTrace& phase(std::int64_t at, std::uint32_t number) { return phase(at, number, Kind::phase_begins); }
+  MadeTrace& phase_end(std::int64_t at, std::uint32_t number) { return phase(at, number, Kind::phase_ends); }
   PeTrace end(std::int64_t at) {
     add(at, Kind::end);
-    trace_.header.records = trace_.records.size();
+    trace_.header.written = trace_.header.records_max = trace_.records.size();
+    trace_.ended = true;
     return trace_;
   }
 
   static constexpr std::uint32_t bytes = 100, messages = 3;
 
  private:
+  MadeTrace& phase(std::int64_t at, std::uint32_t number, Kind kind) {
+    add(at, kind);
+    trace_.records.back().handler = number;
+    return *this;
+  }
   MadeTrace& control() {
     trace_.records.back().is_control = 1;
     return *this;

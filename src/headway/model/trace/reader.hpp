@@ -11,11 +11,23 @@ namespace headway::model::trace {
 /// Of one PE. Kinds that this version does not know are left out; times ascend.
 struct PeTrace {
   Header header{};
-  std::vector<Record> records;
+  std::vector<NameEntry> names;
+  std::vector<Record> records;  // the first is `begin`, unless some are lost
+  std::uint64_t lost = 0;       // older ones, which the ring had no place for
+  bool ended = false;           // the last record is `end`
+
+  /// The name, or one made of the number if the table has none: `phase 7`.
+  std::string name_of(NameKind kind, std::uint32_t number) const;
+};
+
+/// What a caller can use beside whole traces of runs that ended.
+struct ReadOptions {
+  bool may_be_unended = false;
+  bool may_lose_records = false;
 };
 
 /// One file. SystemError with one line that names the file and the reason: it cannot be read, is of another kind
-/// or version, is cut off, has a number out of its range, or the run did not come to its end.
-PeTrace read_trace(const std::string& path);
+/// or version, is cut off, has a number out of its range, or is one that the options do not allow.
+PeTrace read_trace(const std::string& path, const ReadOptions& options = {});
 
 }  // namespace headway::model::trace

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The file that one PE of a traced run writes: a header, then records of a fixed size, ascending in time.
+/// The file that one PE of a traced run writes: a header, a table of names, and a ring of records of a fixed size,
+/// ascending in time.
 ///
-///   byte 0       8         12   16    20       24       28      32        40         48      72    96      160
-///        | magic | version | PE | PEs | header | record | clock | records | overruns | costs | ... | dials | transport
-///                                        bytes    bytes           its number
+///   byte 0       8         12   16    20       24       28      32        40        48      72         88     96
+///        | magic | version | PE | PEs | header | record | clock | written | records | costs | began at | host | ...
+///                                        bytes    bytes                     _max                        pid
+///
+///        | header | names, 64 bytes each | record | record | ... up to records_max
+///        0        names_begin            header_bytes
+///
+/// The PE maps the file and writes it while the run goes on, so that what it made is there however the run ends:
+/// record i, counted from 0, lies at place i % records_max, and `written` counts them. Readers use `written`, never the
+/// length of the file, which is longer until the run has ended.
 ///
 /// All numbers are little-endian, times in nanoseconds of the run's clock, sizes in bytes. A reader skips records of
 /// kinds that it does not know, and uses the sizes in the header, so that both may grow.
@@ -19,7 +27,7 @@ namespace headway::model::trace {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr char magic[8] = {'H', 'W', 'T', 'R', 'A', 'C', 'E', 0};
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 inline constexpr const char* file_name_format = "pe-{}.trace";
 
 enum class Clock : std::uint32_t { real, simulated };
@@ -30,25 +38,52 @@ struct Header {
   std::uint32_t pe, pes;
   std::uint32_t header_bytes, record_bytes;  // of the writer: at least those of this version
   Clock clock;
-  std::uint64_t records;   // in this file
-  std::uint64_t overruns;  // records that the PE made when its buffer was full, and that are lost
+  std::uint64_t written;                            // records that the PE made: advanced after each one is stored
+  std::uint64_t records_max;                        // places of the ring; it has lost written - records_max records
   double overhead_ns, latency_ns, gap_per_byte_ns;  // the transport's own costs; overhead: of sender and receiver
-  std::uint64_t reserved[3];
-  char dials[64];      // of the traced run, as HEADWAY_DIAL; ends with 0
-  char transport[16];  // name; ends with 0
+  std::uint64_t began_ns;                           // since 1970, when the run's clock was at began_at_ns
+  std::int64_t began_at_ns;
+  std::uint32_t host;         // number of the PE's host
+  std::uint32_t process;      // its pid there
+  char dials[64];             // of the traced run, as HEADWAY_DIAL; ends with 0
+  char transport[16];         // name; ends with 0
+  std::uint32_t names_begin;  // byte of the file
+  std::uint32_t names;        // entries: advanced after each one is stored
+  std::uint64_t reserved[9];
 };
-static_assert(sizeof(Header) == 176 && offsetof(Header, records) == 32 && offsetof(Header, overhead_ns) == 48 &&
-              offsetof(Header, dials) == 96 && std::is_trivially_copyable_v<Header>);
+static_assert(sizeof(Header) == 256 && offsetof(Header, written) == 32 && offsetof(Header, overhead_ns) == 48 &&
+              offsetof(Header, began_ns) == 72 && offsetof(Header, dials) == 96 &&
+              offsetof(Header, names_begin) == 176 && std::is_trivially_copyable_v<Header>);
+
+/// What a name is of. Numbers count separately for each.
+enum class NameKind : std::uint16_t {
+  phase = 1,  // of the program
+  handler,    // an aggregator, or another one; the number is that of FrameHeader::handler
+  mark,
+};
+
+struct NameEntry {
+  NameKind kind;
+  std::uint16_t number;
+  char text[60];  // ends with 0
+};
+static_assert(sizeof(NameEntry) == 64 && std::is_trivially_copyable_v<NameEntry>);
+inline constexpr std::size_t names_max = 512;
 
 enum class Kind : std::uint8_t {
-  begin = 1,    // of the PE's trace
-  posted,       // the transport is about to take a frame; it has not refused it
-  taken,        // a frame has been taken from the transport: its handler begins
-  found_none,   // the first poll that found no frame: after a frame, the end of its handler; in a wait, idleness
-  wait_begins,  // the first poll of a wait; `phase` is its reason
-  wait_ends,    // the program goes on
-  end,          // all messages of the run are handled
-  polled = 12,  // a poll of the working program that found no frame; not each one
+  begin = 1,     // of the PE's trace
+  posted,        // the transport is about to take a frame; it has not refused it
+  taken,         // a frame has been taken from the transport: its handler begins
+  found_none,    // the first poll that found no frame: after a frame, the end of its handler; in a wait, idleness
+  wait_begins,   // the first poll of a wait; `phase` is its reason
+  wait_ends,     // the program goes on
+  end,           // all messages of the run are handled
+  phase_begins,  // `handler` is the number of its name; phases nest
+  phase_ends,
+  flushed,  // directly before the `posted` of a buffer of an aggregator: `bytes` is the age in ns of its first message,
+            // `detail` the reason
+  mark,     // `handler` is the number of its name; `sequence` pairs the begin and the end of one thing
+  polled,   // a poll of the working program that found no frame; not each one
 };
 
 /// The activity of a PE that posts or polls: the reason of a wait, or none.
@@ -61,7 +96,19 @@ enum class Phase : std::uint8_t {
   quiescing,   // for all messages of the run
 };
 
-/// 32 bytes. Only frames have the fields from `sequence` to `peer`, `hops_left` and `is_control`.
+/// Instants, or the two ends of something that other records may lie between.
+enum class MarkEnd : std::uint8_t { instant, begin, end };
+
+/// The names of marks.
+inline constexpr const char* mark_names[] = {
+    "transfer",    // of content, here and until it is complete on this PE
+    "collective",  // one that does not block
+    "element",     // of a collection, that moves to the peer
+};
+enum class Mark : std::uint16_t { transfer, collective, element };
+
+/// 32 bytes. Only frames have the fields from `sequence` to `peer`, `hops_left` and `is_control`; other kinds use
+/// some of them as Kind says.
 struct Record {
   std::int64_t time_ns;
   std::uint32_t sequence;  // the number of the frame among those from its sender to its receiver with so many hops left
@@ -74,7 +121,7 @@ struct Record {
   std::uint8_t hops_left;
   std::uint8_t is_control;  // 0 or 1
   std::uint8_t is_foreign;  // 1: posted for another PE of the process, which is its sender for the receiver
-  std::uint8_t reserved;
+  std::uint8_t detail;      // flushed: 1 + the FlushReason; mark: MarkEnd
 };
 static_assert(sizeof(Record) == 32 && offsetof(Record, peer) == 24 && offsetof(Record, hops_left) == 28 &&
               std::is_trivially_copyable_v<Record>);

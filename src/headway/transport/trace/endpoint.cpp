@@ -33,7 +33,7 @@ TracedEndpoint::~TracedEndpoint() { count::observers.fetch_sub(1, std::memory_or
 void TracedEndpoint::keep(const Record& record) {
   if (ended_) return;
   if (records_.size() == records_max_)
-    ++overruns_;
+    records_[overruns_++ % records_max_] = record;
   else
     records_.push_back(record);
 }
@@ -153,8 +153,9 @@ void TracedEndpoint::write(const std::string& folder, const std::string& transpo
   header.header_bytes = sizeof header;
   header.record_bytes = sizeof(Record);
   header.clock = simulated ? model::trace::Clock::simulated : model::trace::Clock::real;
-  header.records = records_.size();
-  header.overruns = overruns_;
+  header.names_begin = sizeof header;
+  header.records_max = records_.size();
+  header.written = records_.size() + overruns_;
   const transport::TransportCosts costs = inner().costs();
   header.overhead_ns = costs.overhead_ns;
   header.latency_ns = costs.latency_ns;
