@@ -28,11 +28,11 @@ class MpiRank {
 
 /// One MPI_COMM_WORLD; the ranks are in order.
 struct MpiWorld {
-  std::vector<MpiRank> ranks;  // those whose file was found
+  std::vector<MpiRank> ranks;  // those with a file
   std::size_t size = 0;
 };
 
-/// The worlds whose rank files are in the folder, in the order of their start. Throws SettingError for a file that is
+/// The worlds with rank files in the folder, in the order of their start. Throws SettingError for a file that is
 /// none, or that another version has written.
 std::vector<MpiWorld> read_mpi_worlds(const std::filesystem::path& folder);
 

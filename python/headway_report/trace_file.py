@@ -40,7 +40,7 @@ HEADER_BYTES_MAX = 1 << 20
 # magic, version, pe, pes, header_bytes, record_bytes, clock, written, records_max, o, L, G, began_ns, began_at_ns,
 # host, process, dials, transport, names_begin, names
 _HEADER = struct.Struct("<8s6IQQ3dQqII64s16sII")
-_HEADER_OF_VERSION_1 = struct.Struct("<8s6IQQ3dQqII64s16s")  # records, overruns instead of written, records_max
+VERSION = 2
 _NAME = struct.Struct("<HH60s")
 # offset and type of each field of a record
 _FIELDS = {
@@ -61,7 +61,6 @@ _FIELDS = {
 
 @dataclass
 class Header:
-    version: int
     pe: int
     pes: int
     simulated: bool
@@ -71,8 +70,8 @@ class Header:
     dials: str
     transport: str
     records: int  # in the file
-    lost: int  # the oldest of the ring, or those for which there was no room
-    host: int = 0
+    lost: int  # the oldest of the ring
+    host: int
     names: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
@@ -163,7 +162,7 @@ def read_header(path: Path, pe: int) -> Header:
 def _parsed(path: Path, data: bytes) -> tuple[Header, _Layout]:
     if data[: len(MAGIC)] != MAGIC:
         raise InputError(path, "it does not begin as a trace")
-    if len(data) < _HEADER_OF_VERSION_1.size:
+    if len(data) < _HEADER.size:
         raise InputError(path, "it is cut off in its header")
     (
         _,
@@ -184,9 +183,11 @@ def _parsed(path: Path, data: bytes) -> tuple[Header, _Layout]:
         _,
         dials,
         transport,
-    ) = _HEADER_OF_VERSION_1.unpack_from(data)
-    if version not in (1, 2):
-        raise InputError(path, f"its version is {version}: this command reads 1 and 2")
+        names_begin,
+        names,
+    ) = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise InputError(path, f"its version is {version}: this command reads {VERSION}")
     if not 1 <= pes <= PES_MAX or pe >= pes:
         raise InputError(path, f"its header names PE {pe} of {pes}: allowed are 1 to {PES_MAX} PEs")
     if not RECORD_BYTES <= record_bytes <= 4096 or record_bytes % 8 != 0:
@@ -197,21 +198,15 @@ def _parsed(path: Path, data: bytes) -> tuple[Header, _Layout]:
         raise InputError(path, "a cost of the transport is out of range: allowed are 0 to 1000 s")
     if clock > 1:
         raise InputError(path, f"its clock is {clock}: allowed are 0 and 1")
-    header = Header(
-        version, pe, pes, clock == 1, overhead, latency, gap, _text(dials), _text(transport), written, records_max
-    )
-    layout = _Layout(header_bytes, record_bytes, 0, 0, 0)
-    if version == 1:
-        return header, layout
-    if len(data) < _HEADER.size:
-        raise InputError(path, "it is cut off in its header")
-    layout.names_begin, layout.names = _HEADER.unpack_from(data)[-2:]
-    if layout.names_begin + layout.names * NAME_BYTES > header_bytes:
-        raise InputError(path, f"its {layout.names} names do not fit into its header of {header_bytes} bytes")
+    if names_begin + names * NAME_BYTES > header_bytes:
+        raise InputError(path, f"its {names} names do not fit into its header of {header_bytes} bytes")
     if records_max == 0 and written > 0:
         raise InputError(path, f"it has {written} records, and room for none")
-    header.host, header.records, header.lost = host, min(written, records_max), max(written - records_max, 0)
-    layout.first = written % records_max if header.lost else 0
+    lost = max(written - records_max, 0)
+    header = Header(
+        pe, pes, clock == 1, overhead, latency, gap, _text(dials), _text(transport), written - lost, lost, host
+    )
+    layout = _Layout(header_bytes, record_bytes, names_begin, names, written % records_max if lost else 0)
     return header, layout
 
 

@@ -10,7 +10,7 @@ namespace {
 
 HEADWAY_REAL(Query_thread);
 
-/// After MPI_Init: what it called of MPI did not count.
+/// After MPI_Init: calls of MPI that it made itself did not count.
 void begin() {
   int level = MPI_THREAD_SINGLE;
   real_Query_thread(&level);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The file in which a rank counts. It is shared memory of the rank and of nobody else, so it holds all counts up to
+/// The file in which a rank counts. It is shared memory of this rank alone, so it holds all counts up to
 /// the last call, however the rank ends. The `headway` of the same build reads it.
 ///
 ///     RankFile | Partner of rank 0 | Partner of rank 1 | ...    (sparse: untouched pages take no memory)
@@ -35,10 +35,10 @@ struct List {
   std::uint32_t unused;
 };
 
-/// What this rank sent to one other, and what it received from it.
+/// Messages of this rank to one other, and those that it received from it.
 struct Partner {
   std::uint64_t messages, bytes;          // sent, point to point and by neighbourhood collectives
-  std::uint64_t received;                 // messages whose source is known
+  std::uint64_t received;                 // messages of a known source
   std::uint64_t exchanges;                // exchanges with a message to this rank
   std::uint64_t frames;                   // buffers of frame_bytes that would hold the messages between two waits
   std::uint64_t answers, answers_to_any;  // messages that followed one from this rank; one that any source could send

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `headway mpi-report` on programs whose calls are counted by hand, under the launcher of the MPI of TEST_MPI.
+/// `headway mpi-report` on programs with calls that are counted by hand, under the launcher of the MPI of TEST_MPI.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

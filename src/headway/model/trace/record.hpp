@@ -9,9 +9,10 @@
 ///        | header | names, 64 bytes each | record | record | ... up to records_max
 ///        0        names_begin            header_bytes
 ///
-/// The PE maps the file and writes it while the run goes on, so that what it made is there however the run ends:
-/// record i, counted from 0, lies at place i % records_max, and `written` counts them. Readers use `written`, never the
-/// length of the file, which is longer until the run has ended.
+/// Record i, counted from 0, lies at place i % records_max, and `written` counts them. Readers use `written`, never the
+/// length of the file: so a writer may map the file and fill it while the run goes on. TracedEndpoint writes it at the
+/// end, without names, `host`, `process` and `began`, and makes no records of the kinds phase_begins, phase_ends,
+/// flushed and mark.
 ///
 /// All numbers are little-endian, times in nanoseconds of the run's clock, sizes in bytes. A reader skips records of
 /// kinds that it does not know, and uses the sizes in the header, so that both may grow.
