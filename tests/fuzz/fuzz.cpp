@@ -63,7 +63,12 @@ std::size_t edges = 0;
 std::uintptr_t last_place = 0;
 }  // namespace
 
-extern "C" __attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc() {
+#ifdef __clang__
+#define HEADWAY_NOT_COUNTED __attribute__((no_sanitize("coverage")))
+#else
+#define HEADWAY_NOT_COUNTED __attribute__((no_sanitize_coverage))
+#endif
+extern "C" HEADWAY_NOT_COUNTED void __sanitizer_cov_trace_pc() {
   const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   bool& seen = edge_seen[(place ^ last_place << 3) % places];
   if (!seen) ++edges;
