@@ -6,6 +6,7 @@
 #include <headway/aggregate/layout.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/future.hpp>
+#include <headway/am/phase.hpp>
 #include <headway/am/task.hpp>
 #include <headway/am/time.hpp>
 #include <headway/am/wait.hpp>

@@ -8,6 +8,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
+#include <headway/transport/observer.hpp>
 #include <utility>
 
 namespace headway {
@@ -164,6 +165,12 @@ bool Engine::handle_arrived(unsigned frames_max) {
   board_->frames_received.store(board_->frames_received.load(std::memory_order_relaxed) + frames_max - frames.left,
                                 std::memory_order_relaxed);
   return any || !tasks_[next_tasks_].empty();  // poll() may have added tasks
+}
+
+/// Returns false.
+bool Engine::end_round() {
+  if (auto* const observer = transport::observer_of(*endpoint_)) observer->end_handler();
+  return false;
 }
 
 bool Engine::flush_due() {
@@ -360,6 +367,7 @@ FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
 }
 
 void Engine::run_tasks() {
+  const transport::Working working(transport::observer_of(*endpoint_), transport::Observer::Work::handlers);
   struct Running {  // an exception of a task ends the run
     Engine& engine;
     std::vector<Task>& tasks;

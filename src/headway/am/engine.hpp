@@ -245,6 +245,10 @@ class Engine {
   /// Collective, in the same order on every PE. Returns the handler's number, which is never reused.
   std::uint32_t add_handler(FrameHandler& handler);
   void remove_handler(std::uint32_t number);
+  /// The type of its messages, for reports. Empty if this PE has not made it.
+  std::string name_of_made_handler(std::uint32_t number) const {
+    return handlers_.was_made(number) ? name_of_handler(number) : std::string();
+  }
   /// Handlers report each buffer that they open (1) or close (-1). Without open buffers the engine does not ask them
   /// to flush.
   void count_open_buffers(int by) { open_buffers_ += by; }
@@ -380,10 +384,13 @@ class Engine {
   bool flush_idle(IdleFlush how);
   /// Polls the next frame of a round. False if none has arrived, or the round is over.
   bool poll(Frames& frames) {
-    if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;
+    if (frames.left == 0) [[unlikely]]
+      return end_round();
+    if (!endpoint_->poll(frames.arrival)) return false;
     --frames.left;
     return true;
   }
+  bool end_round();
   void check_header(const transport::Arrival& arrival);
   FrameHandler* ready_handler(const transport::FrameHeader& header);
   bool handle_run(FrameHandler& handler, Frames& frames);
@@ -414,8 +421,8 @@ class Engine {
   }
   std::vector<std::uint32_t> waits_for() const;
   std::size_t largest_holder() const;
-  std::uint64_t outstanding_bytes() const;
   std::string name_of_handler(std::uint32_t number) const;
+  std::uint64_t outstanding_bytes() const;
   void add_undelivered(std::vector<std::string>& lines) const;
   void add_memory(std::vector<std::string>& lines) const;
   void enter_wait(report::Phase what, std::uint32_t peer);

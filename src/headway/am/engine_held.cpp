@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <headway/am/engine.hpp>
+#include <headway/transport/observer.hpp>
 #include <utility>
 
 namespace headway::am {
@@ -33,6 +34,7 @@ void Engine::set_calls_made(std::uint64_t called_max) {
 }
 
 bool Engine::resume_paused() {
+  const transport::Working working(transport::observer_of(*endpoint_), transport::Observer::Work::communication);
   bool any = false;
   handlers_.for_each([&](std::uint32_t, Entry& entry) {
     for (std::vector<Held>& paused : entry.paused) {
@@ -85,11 +87,13 @@ void Engine::copy_to_own_memory(Held& held) {
 }
 
 void Engine::replay(std::vector<Held>& frames) {
+  const transport::Working working(transport::observer_of(*endpoint_), transport::Observer::Work::handlers);
   for (Held& held : std::exchange(frames, {})) dispatch_messages(std::move(held));
 }
 
 /// Dispatches the frames that may be handled now; the others stay, in order. Returns whether there were any.
 bool Engine::replay_later() {
+  const transport::Working working(transport::observer_of(*endpoint_), transport::Observer::Work::handlers);
   bool any = false;
   for (Held& held : std::exchange(later_, {})) {
     if (scopes_.takes(held.arrival.header.scope)) {

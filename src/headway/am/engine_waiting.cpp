@@ -7,6 +7,7 @@
 #include <headway/am/engine.hpp>
 #include <headway/base/error.hpp>
 #include <headway/transport/count/endpoint.hpp>
+#include <headway/transport/observer.hpp>
 
 namespace headway::am {
 namespace {
@@ -73,8 +74,7 @@ void Engine::enter_wait(report::Phase what, std::uint32_t peer) {
 void Engine::leave_wait() {
   if (idle_flush_deferred_) flush_idle(IdleFlush::all);
   count_activity();
-  if (count::is_observed()) [[unlikely]]
-    endpoint_->leave_wait();
+  if (auto* const observer = transport::observer_of(*endpoint_)) observer->leave_wait();
   board_->phase.store(report::Phase::computing, std::memory_order_relaxed);
 }
 

@@ -33,6 +33,10 @@ struct OpenFrame {
 
   std::byte* begin() const { return reinterpret_cast<std::byte*>(frame); }
   std::byte* end() const { return begin() + bytes; }
+  /// The frame that is posted, also of a staging buffer.
+  const transport::Frame* claimed() const {
+    return memory == Memory::staging ? reinterpret_cast<const transport::Frame*>(frame->link) : frame;
+  }
   explicit operator bool() const { return frame != nullptr; }
 };
 static_assert(sizeof(OpenFrame) == 16);

@@ -175,6 +175,7 @@ void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
   Descriptor* const added = add(key, std::move(descriptor));
   if (added == nullptr) throw UsageError("two teams have the same number: make one of them of another list");
   Descriptor& started = *added;
+  mark_call(started.call(), model::trace::MarkEnd::begin);
   if (!started.meets()) look_for_others(started.call());
   started.start(*this);
   if (!early_.empty()) {
@@ -183,6 +184,11 @@ void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
     }
   }
   end_if_done(started);
+}
+
+/// Calls of several teams may have the same number.
+void Collectives::mark_call(const Call& call, model::trace::MarkEnd end) {
+  transport::mark(pe_->engine().endpoint(), {model::trace::Mark::collective, end, pe_->id(), call.count, call.number});
 }
 
 Descriptor* Collectives::add(const Key& key, std::unique_ptr<Descriptor> descriptor) {
@@ -274,6 +280,7 @@ void Collectives::give(Descriptor& descriptor, std::size_t source, const Contrib
 
 void Collectives::end_if_done(Descriptor& descriptor) {
   if (!descriptor.is_done()) return;
+  mark_call(descriptor.call(), model::trace::MarkEnd::end);
   auto node = descriptors_.extract({descriptor.call().team->number, descriptor.call().number});
   std::unique_ptr<Descriptor> ended = std::move(node.mapped());
   if (spare_.size() < spare_max) spare_.push_back(std::move(node));

@@ -8,6 +8,7 @@
 #include <headway/collective/descriptor.hpp>
 #include <headway/collective/shared_reductions.hpp>
 #include <headway/collective/team.hpp>
+#include <headway/transport/observer.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -110,6 +111,7 @@ class Collectives final : public am::Extension, private Carrier {
   [[noreturn]] void differ(const Call& here, std::size_t pe, const ContributionHeader& there) override;
   void take(std::size_t source, const ContributionHeader& header, Bytes content);
   void give(Descriptor& descriptor, std::size_t source, const ContributionHeader& header, Bytes content);
+  void mark_call(const Call& call, model::trace::MarkEnd end);
   void end_if_done(Descriptor& descriptor);
   std::shared_ptr<const TeamState> team_of(const TeamNumber& number) const;
   [[noreturn]] void fail_late(const TeamState& team, std::size_t source, const ContributionHeader& header);

@@ -4,32 +4,27 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <headway/launch/counted_run.hpp>
 #include <headway/launch/identity.hpp>
+#include <headway/launch/json_text.hpp>
 #include <system_error>
+#include <utility>
 
 namespace headway::launch {
 namespace {
 
 count::Activity activity_of(const report::PeBoard& board) {
   const report::Phase phase = board.phase.load(std::memory_order_relaxed);
-  if (phase == report::Phase::quiescing || phase == report::Phase::epoch) return count::Activity::waiting_all;
-  return waits(phase) && phase != report::Phase::sending ? count::Activity::waiting : count::Activity::working;
-}
-
-/// Text in JSON, with its quotes.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < ' ')
-      result += fmt::format("\\u{:04x}", int(c));
-    else
-      result += c;
+  switch (phase) {
+    case report::Phase::handling: return count::Activity::handling;
+    case report::Phase::sending: return count::Activity::sending;
+    case report::Phase::quiescing:
+    case report::Phase::epoch: return count::Activity::waiting_all;
+    default: return waits(phase) ? count::Activity::waiting : count::Activity::working;
   }
-  return result + '"';
 }
 
 struct Named {
@@ -57,7 +52,8 @@ constexpr Named of_pe[] = {{"frames_sent", &count::PeCounts::frames_sent},
                            {"barriers", &count::PeCounts::barriers},
                            {"bulk", &count::PeCounts::bulk},
                            {"run_ns", &count::PeCounts::run_ns},
-                           {"cpu_ns", &count::PeCounts::cpu_ns}};
+                           {"cpu_ns", &count::PeCounts::cpu_ns},
+                           {"hardware_errno", &count::PeCounts::hardware_errno}};
 
 struct NamedOfAggregators {
   const char* name;
@@ -76,7 +72,26 @@ constexpr NamedOfAggregators of_aggregators[] = {{"messages", &count::Aggregator
                                                  {"spilled_frames", &count::AggregatorCounts::spilled_frames},
                                                  {"spilled_bytes_peak", &count::AggregatorCounts::spilled_bytes_peak}};
 
-std::string to_json(const count::PeCounts& counts) {
+std::string times_to_json(const std::uint64_t (&ns)[count::spendings]) {
+  return fmt::format("{{\"program\": {}, \"handlers\": {}, \"communication\": {}, \"waiting\": {}}}", ns[0], ns[1],
+                     ns[2], ns[3]);
+}
+
+/// null where the kernel counts nothing.
+std::string hardware_to_json(std::uint64_t value) {
+  return value == count::not_counted ? "null" : fmt::format("{}", value);
+}
+
+std::string to_json(const count::PhaseCounts& phase) {
+  return fmt::format(
+      "{{\"name\": {}, \"parent\": {}, \"calls\": {}, \"ns\": {}, \"cycles\": {}, \"instructions\": {}, "
+      "\"cache_misses\": {}}}",
+      quoted(phase.name), phase.parent == count::no_parent ? "null" : fmt::format("{}", phase.parent), phase.calls,
+      times_to_json(phase.ns), hardware_to_json(phase.hardware[0]), hardware_to_json(phase.hardware[1]),
+      hardware_to_json(phase.hardware[2]));
+}
+
+std::string to_json(const count::PeCounts& counts, const std::vector<count::PhaseCounts>& phases) {
   std::string text = "{";
   for (const Named& named : of_pe) text += fmt::format("\"{}\": {}, ", named.name, counts.*named.value);
   for (const NamedOfAggregators& named : of_aggregators) {
@@ -84,6 +99,8 @@ std::string to_json(const count::PeCounts& counts) {
   }
   text += "\"gap_delay_ns\": [";
   for (std::size_t i = 0; i < count::gaps; ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", counts.gap_delay_ns[i]);
+  text += fmt::format("], \"times_ns\": {}, \"phases\": [", times_to_json(counts.spent_ns));
+  for (std::size_t i = 0; i < phases.size(); ++i) text += (i == 0 ? "" : ", ") + to_json(phases[i]);
   return text + "]}";
 }
 
@@ -115,7 +132,9 @@ std::string communication(const std::vector<count::PeCounts>& pes) {
 CountedRun::CountedRun(const std::string& file, transport::Endpoint& inner, const report::PeBoard& board,
                        bool simulated)
     : name_(file),
-      endpoint_(inner, [&board] { return activity_of(board); }),
+      endpoint_(
+          inner, [&board] { return activity_of(board); },
+          simulated ? count::TimeSplit::Clock::run : count::TimeSplit::Clock::cycles),
       simulated_(simulated),
       cpu_begin_ns_(base::thread_cpu_ns()) {
   if (inner.id() != 0) return;
@@ -125,14 +144,23 @@ CountedRun::CountedRun(const std::string& file, transport::Endpoint& inner, cons
         fmt::format("HEADWAY_COUNTS={}: it cannot be written: {}", file, std::generic_category().message(errno)));
   }
   counts_.resize(inner.size());
+  phases_.resize(inner.size());
 }
 
 void CountedRun::begin(am::Engine& engine) {
   control_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    const auto counts = am::Engine::control_value<count::PeCounts>(bytes);
+    const std::size_t own_bytes = std::min(bytes.size(), sizeof(count::PeCounts));
+    const auto counts = am::Engine::control_value<count::PeCounts>(bytes.first(own_bytes));
     if (source >= counts_.size()) throw FormatError("counts of a run go to PE 0");
+    const auto phases = bytes.subspan(own_bytes);
+    if (phases.size() % sizeof(count::PhaseCounts) != 0 ||
+        phases.size() > count::phases_max * sizeof(count::PhaseCounts))
+      throw FormatError(fmt::format("its phases have {} bytes", phases.size()));
     counts_[source] = counts;
+    phases_[source].resize(phases.size() / sizeof(count::PhaseCounts));
+    if (!phases.empty()) std::memcpy(phases_[source].data(), phases.data(), phases.size());
     ++arrived_;
+    arrived_bytes_ += sizeof(transport::FrameHeader) + bytes.size();
   });
   have_all_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     am::Engine::control_value<bool>(bytes);
@@ -145,15 +173,20 @@ void CountedRun::finish(am::Engine& engine) {
   count::PeCounts counts = endpoint_.counts();
   // Faster PEs have sent their counts already. These frames are not of the program.
   counts.frames_received -= arrived_;
-  counts.bytes_received -= arrived_ * (sizeof(transport::FrameHeader) + sizeof counts);
+  counts.bytes_received -= arrived_bytes_;
+  std::vector<count::PhaseCounts> phases = endpoint_.phases();
   if (!simulated_) counts.cpu_ns = std::uint64_t(base::thread_cpu_ns() - cpu_begin_ns_);
   if (const am::Calls calls = engine.calls(am::root_scope); calls.any()) counts.barriers += calls.called_max;
   if (engine.id() != 0) {
-    engine.send_control(0, control_, std::as_bytes(std::span(&counts, 1)));
+    std::vector<std::byte> bytes(sizeof counts + phases.size() * sizeof(count::PhaseCounts));
+    std::memcpy(bytes.data(), &counts, sizeof counts);
+    if (!phases.empty()) std::memcpy(bytes.data() + sizeof counts, phases.data(), bytes.size() - sizeof counts);
+    engine.send_control(0, control_, bytes);
     // Else this PE's part in the quiescence below could be among the frames that another PE still counts.
     engine.wait_until([&] { return all_are_there_; }, report::Phase::quiescing);
   } else {
     counts_[0] = counts;
+    phases_[0] = std::move(phases);
     engine.wait_until([&] { return arrived_ + 1 == engine.size(); }, report::Phase::quiescing);
     all_are_there_ = true;
     const auto there = std::as_bytes(std::span(&all_are_there_, 1));
@@ -170,7 +203,8 @@ void CountedRun::write(am::Engine& engine) {
       "{},\n \"communication\": {},\n \"per_pe\": [",
       quoted(program_path()), engine.size(), hosts.pes_per_process, std::max<std::size_t>(hosts.host_firsts.size(), 1),
       simulated_, engine.store().budget_bytes(), communication(counts_));
-  for (std::size_t pe = 0; pe < counts_.size(); ++pe) text += (pe == 0 ? "\n  " : ",\n  ") + to_json(counts_[pe]);
+  for (std::size_t pe = 0; pe < counts_.size(); ++pe)
+    text += (pe == 0 ? "\n  " : ",\n  ") + to_json(counts_[pe], phases_[pe]);
   text += "]}\n";
   errno = 0;
   int error = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size() ? 0 : errno;

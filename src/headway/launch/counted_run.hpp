@@ -39,7 +39,8 @@ class CountedRun {
   std::int64_t cpu_begin_ns_;
   std::uint16_t control_ = 0, have_all_ = 0;
   std::vector<count::PeCounts> counts_;  // of PE 0: by PE
-  std::size_t arrived_ = 0;
+  std::vector<std::vector<count::PhaseCounts>> phases_;
+  std::size_t arrived_ = 0, arrived_bytes_ = 0;
   bool all_are_there_ = false;
 };
 

@@ -198,6 +198,7 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     if (!trace_folder_.empty()) frames = &traced.emplace(trace_folder_, *frames, board(pe), simulated).endpoint();
     if (!counts_file_.empty()) frames = &counted.emplace(counts_file_, *frames, board(pe), simulated).endpoint();
     am::Engine engine(*frames, std::move(options));
+    if (traced) traced->begin(engine);
     if (counted) counted->begin(engine);
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
@@ -212,7 +213,6 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
         dialled->drain();
         warn_of_delays(pe, dialled->kept());
       }
-      if (traced) traced->write();
     }
   } catch (const am::RunFailed&) {  // already recorded
   } catch (const std::exception& error) {
@@ -246,6 +246,7 @@ Pe& ProcessPes::open_pe() {
     if (!counts_file_.empty())
       frames = &open_->counted.emplace(counts_file_, *frames, board(first_), simulated).endpoint();
     am::Engine& engine = open_->engine.emplace(*frames, std::move(options));
+    if (open_->traced) open_->traced->begin(engine);
     if (open_->counted) open_->counted->begin(engine);
     return engine.pe();
   } catch (const std::exception& error) {  // the other PEs wait for this one
@@ -263,7 +264,6 @@ void ProcessPes::close_pe(int status) {
     open_->dialled->drain();
     warn_of_delays(first_, open_->dialled->kept());
   }
-  if (open_->traced) open_->traced->write();
   board(first_).phase.store(report::Phase::finished, std::memory_order_relaxed);
   open_.reset();
 }

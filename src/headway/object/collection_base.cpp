@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <headway/collective/allreduce.hpp>
 #include <headway/object/collection_base.hpp>
+#include <headway/transport/observer.hpp>
 
 namespace headway::object {
 namespace {
@@ -92,6 +93,11 @@ MoveHeader CollectionBase::begin_move(ElementBase& element, std::uint32_t versio
   ++departed_;
   departed_bytes_ += bytes;
   return {version, state.broadcasts, state.reductions, state.load_s};
+}
+
+void CollectionBase::mark_move(std::size_t target, std::size_t bytes) {
+  transport::mark(pe().engine().endpoint(), {model::trace::Mark::element, model::trace::MarkEnd::instant, target, bytes,
+                                             std::uint32_t(departed_)});
 }
 
 void CollectionBase::end_move(ElementBase& element, const MoveHeader& header) {

@@ -147,6 +147,7 @@ class CollectionBase {
   void remove(ElementBase& element);
   /// Fills the header of a message that moves the element, and counts the move.
   MoveHeader begin_move(ElementBase& element, std::uint32_t version, std::size_t bytes);
+  void mark_move(std::size_t target, std::size_t bytes);
   void end_move(ElementBase& element, const MoveHeader& header);
   /// Delivers messages that waited in the element for a step that is current now.
   void release_all(ElementBase& element);

@@ -172,6 +172,7 @@ void Collection<T>::depart(T& element, std::size_t pe) {
   leave(location, element);
   destroy(element);
   locations_.learn(address, pe, header.version);
+  mark_move(pe, content.size());
   calls_.rpc_ff(pe, object::Arrive<T>(), me_, address, header, std::span<const std::byte>(content));
 }
 

@@ -17,6 +17,7 @@
 #include <headway/transfer/remote_source.hpp>
 #include <headway/transfer/turns.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <headway/transport/observer.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -170,6 +171,7 @@ class Transfers final : public aggregate::ContentMover {
   void learn(const Exposure& exposure, PeId source, std::int64_t ns);
   void pull(Pull pull);
   void begin_pull(Pull& pull);
+  void mark_transfer(model::trace::MarkEnd end, const rma::BufferKey& key, std::uint64_t number);
   void request_more();
   void send_more_puts();
   bool uses_network(std::size_t other, std::uint64_t bytes) const;

@@ -87,7 +87,14 @@ void Transfers::pull(Pull given) {
   const auto [number, pull] = pulls_.emplace(std::move(given));
   hold_scope_open(pull.scope);
   pulls_to_request_.add(number, pull.key.pe);
+  mark_transfer(model::trace::MarkEnd::begin, pull.key, 2 * number + 1);
   request_more();
+}
+
+/// Gets have odd numbers, puts even ones.
+void Transfers::mark_transfer(model::trace::MarkEnd end, const rma::BufferKey& key, std::uint64_t number) {
+  transport::mark(pe_->engine().endpoint(),
+                  {model::trace::Mark::transfer, end, key.pe, key.bytes, std::uint32_t(number)});
 }
 
 void Transfers::begin_pull(Pull& pull) {
@@ -215,6 +222,7 @@ void Transfers::continue_reading(std::uint64_t number, std::uint64_t bytes, Pipe
 
 void Transfers::end_pull(std::uint64_t number) {
   Pull ended = pulls_.take(number);
+  mark_transfer(model::trace::MarkEnd::end, ended.key, 2 * number + 1);
   const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
   if (ns != not_timed) gets_.learn(get_pieces, ended.key.bytes, ns);
   run_done(std::move(ended.finished));  // first, as in get()

@@ -51,6 +51,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, a
     hold_scope_open(scope);
     const auto number = pushes_.add({.key = key, .scope = scope, .from = from.data(), .done = std::move(done)});
     pushes_to_send_.add(number, key.pe);
+    mark_transfer(model::trace::MarkEnd::begin, key, 2 * number);
     return send_more_puts();
   }
   send_used(to, ExposedAs::destination, 0);
@@ -122,6 +123,7 @@ void Transfers::handle_in_place(PeId source, const ControlMessage& message) {
   if (push->in_place == push->key.bytes) {
     Push ended = pushes_.take(message.number);
     close(ended.exposed);
+    mark_transfer(model::trace::MarkEnd::end, ended.key, 2 * message.number);
     send_used(ended.key, ExposedAs::destination, 0);
     ended.done();
   }

@@ -14,6 +14,8 @@
 
 namespace headway::transport {
 
+class Observer;
+
 /// An arrived frame with an invalid header or place. The text names sender, receiver and the invalid value.
 struct InvalidFrame : FormatError {
   using FormatError::FormatError;
@@ -113,8 +115,8 @@ class Endpoint {
   /// Sleeps until a frame arrives or returns, at most `ns_max`. Returns at once if one is there.
   virtual void sleep(std::int64_t ns_max) = 0;
 
-  /// The program's wait has ended, with or without a frame. Called only in runs that are counted or traced.
-  virtual void leave_wait() {}
+  /// Of an endpoint that counts or traces, or lies over one. Use observer_of().
+  virtual Observer* observer() { return nullptr; }
 
   /// Costs between hosts if there are several, else within the host. The same on all PEs at any time.
   virtual TransportCosts costs() const = 0;

@@ -30,13 +30,17 @@ class ForwardingEndpoint : public Endpoint, public SimulatedClock {
   bool poll(Arrival& arrival) override { return inner_->poll(arrival); }
   void release(const Arrival& arrival) override { inner_->release(arrival); }
   void sleep(std::int64_t ns_max) override { inner_->sleep(ns_max); }
-  void leave_wait() override { inner_->leave_wait(); }
+  Observer* observer() override { return inner_->observer(); }
   TransportCosts costs() const override { return inner_->costs(); }
   TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
   std::int64_t now() const override { return inner_->now(); }
   /// Nothing if `inner` has no simulated clock.
   void charge(std::int64_t ns) override {
     if (SimulatedClock* const clock = inner_clock()) clock->charge(ns);
+  }
+  std::optional<Times> times() const override {
+    const SimulatedClock* const clock = inner_clock();
+    return clock == nullptr ? std::nullopt : clock->times();
   }
 
  protected:

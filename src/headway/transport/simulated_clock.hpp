@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace headway::transport {
 
@@ -16,6 +17,13 @@ class SimulatedClock {
   /// The PE computes for `ns`, 0 or more: its clock advances, by more if the PE is slow, and other PEs run. Frames
   /// arrive meanwhile, and wait for the PE. Only from the PE's thread.
   virtual void charge(std::int64_t ns) = 0;
+
+  struct Times {
+    std::int64_t now_ns;
+    std::int64_t computed_ns;  // of it, what the PE has computed: charged by the program, or measured
+  };
+  /// Reading them costs no simulated time. Empty if this endpoint lies over one in real time.
+  virtual std::optional<Times> times() const = 0;
 
  protected:
   ~SimulatedClock() = default;

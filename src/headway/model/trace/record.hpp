@@ -56,7 +56,7 @@ static_assert(sizeof(Header) == 256 && offsetof(Header, written) == 32 && offset
               offsetof(Header, began_ns) == 72 && offsetof(Header, dials) == 96 &&
               offsetof(Header, names_begin) == 176 && std::is_trivially_copyable_v<Header>);
 
-/// What a name is of. Numbers count separately for each.
+/// The kind of thing that has a name. Each kind has its own numbers.
 enum class NameKind : std::uint16_t {
   phase = 1,  // of the program
   handler,    // an aggregator, or another one; the number is that of FrameHeader::handler

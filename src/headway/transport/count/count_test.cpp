@@ -5,6 +5,7 @@
 #include <functional>
 #include <headway/transport/count/endpoint.hpp>
 #include <headway/transport/sim/world.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -225,6 +226,133 @@ TEST(Counts, a_wait_that_ends_without_a_frame_is_forgotten) {
   });
   EXPECT_GE(counts[0].waiting_ns, 9'000'000u);
   EXPECT_LE(counts[0].waiting_ns, 12'000'000u);
+}
+
+std::uint64_t sum_of(const std::uint64_t (&ns)[spendings]) { return ns[0] + ns[1] + ns[2] + ns[3]; }
+
+// Program, handlers, posts and polls alternate; some computation is charged in each of the two.
+void work_and_exchange(Pe& pe) {
+  const std::size_t other = 1 - pe.endpoint.id();
+  for (unsigned round = 0; round < 10; ++round) {
+    pe.endpoint.charge(7'001);
+    pe.send(other, 100);
+    pe.activity = Activity::waiting;
+    transport::Arrival arrival;
+    while (!pe.endpoint.poll(arrival)) pe.endpoint.sleep(1'000'000'000);
+    pe.endpoint.charge(3'003);  // its handler
+    pe.endpoint.release(arrival);
+    pe.endpoint.end_handler();
+    pe.activity = Activity::working;
+    pe.endpoint.leave_wait();
+  }
+}
+
+TEST(Times, on_a_simulated_clock_computation_is_what_was_charged) {
+  sim::Conditions conditions;
+  conditions.latency_ns = 50'000;
+  const std::vector<PeCounts> counts = counts_of(2, work_and_exchange, conditions);
+  for (const PeCounts& pe : counts) {
+    EXPECT_EQ(pe.spent_ns[0], 10 * 7'001u);
+    EXPECT_EQ(pe.spent_ns[1], 10 * 3'003u);
+    EXPECT_EQ(sum_of(pe.spent_ns), pe.run_ns);
+    EXPECT_GE(pe.spent_ns[2], 20 * conditions.overhead_ns);
+    EXPECT_GE(pe.spent_ns[3], 10 * 50'000u);
+  }
+}
+
+TEST(Times, charges_in_a_wait_are_not_waiting) {
+  const std::vector<PeCounts> counts = counts_of(2, [](Pe& pe) {
+    transport::Arrival arrival;
+    pe.activity = Activity::waiting;
+    EXPECT_FALSE(pe.endpoint.poll(arrival));
+    pe.endpoint.charge(5'000);
+    EXPECT_FALSE(pe.endpoint.poll(arrival));
+    pe.activity = Activity::working;
+    pe.endpoint.leave_wait();
+  });
+  EXPECT_EQ(counts[0].spent_ns[0], 5'000u);
+  EXPECT_EQ(sum_of(counts[0].spent_ns), counts[0].run_ns);
+}
+
+TEST(Times, work_in_a_post_is_communication_and_tasks_are_handlers) {
+  const std::vector<PeCounts> counts = counts_of(2, [](Pe& pe) {
+    if (pe.endpoint.id() == 1) return;
+    pe.endpoint.begin_work(transport::Observer::Work::handlers);
+    pe.endpoint.charge(1'000);
+    pe.endpoint.begin_work(transport::Observer::Work::communication);
+    pe.endpoint.end_work();
+    pe.endpoint.charge(500);
+    pe.endpoint.end_work();
+    pe.endpoint.charge(200);
+  });
+  EXPECT_EQ(counts[0].spent_ns[0], 200u);
+  EXPECT_EQ(counts[0].spent_ns[1], 1'500u);
+}
+
+TEST(Times, parts_of_any_clock_sum_up_to_the_run_time) {
+  for (const TimeSplit::Sums& sums :
+       {TimeSplit::Sums{1, 2, 3, 4}, {0, 0, 0, 7}, {1ull << 50, 3, 1ull << 49, 12345}, {0, 0, 0, 0}}) {
+    for (const std::uint64_t run_ns : {0ull, 10ull, 1'000'003ull, 1ull << 52}) {
+      std::uint64_t ns[spendings];
+      TimeSplit::to_ns(sums, run_ns, ns);
+      EXPECT_EQ(sum_of(ns), run_ns);
+    }
+  }
+}
+
+TEST(Times, phases_have_the_times_of_those_inside) {
+  sim::World world({.pes = 1, .frame_memory_bytes = std::size_t(1) << 20});
+  std::vector<PhaseCounts> phases;
+  world.run(
+      [&](std::size_t id) {
+        Pe pe(world.endpoint(id));
+        for (unsigned round = 0; round < 3; ++round) {
+          pe.endpoint.begin_phase("outer");
+          pe.endpoint.charge(1'000);
+          pe.endpoint.begin_phase("inner");
+          pe.endpoint.charge(100);
+          pe.endpoint.end_phase();
+          pe.endpoint.end_phase();
+        }
+        pe.endpoint.begin_phase("inner");
+        pe.endpoint.charge(7);
+        pe.endpoint.end_phase();
+        pe.endpoint.counts();
+        phases = pe.endpoint.phases();
+      },
+      sim::forever / 2, [] { return true; });
+  ASSERT_EQ(phases.size(), 3u);
+  EXPECT_STREQ(phases[0].name, "outer");
+  EXPECT_STREQ(phases[1].name, "inner");
+  EXPECT_EQ(phases[0].parent, no_parent);
+  EXPECT_EQ(phases[1].parent, 0u);
+  EXPECT_EQ(phases[2].parent, no_parent);
+  EXPECT_EQ(phases[0].calls, 3u);
+  EXPECT_EQ(phases[0].ns[0], 3'300u);
+  EXPECT_EQ(phases[1].ns[0], 300u);
+  EXPECT_EQ(phases[2].ns[0], 7u);
+  EXPECT_EQ(phases[0].hardware[0], not_counted);
+}
+
+TEST(Times, many_different_phases_count_together) {
+  sim::World world({.pes = 1, .frame_memory_bytes = std::size_t(1) << 20});
+  std::vector<PhaseCounts> phases;
+  world.run(
+      [&](std::size_t id) {
+        Pe pe(world.endpoint(id));
+        for (unsigned i = 0; i < 200; ++i) {
+          pe.endpoint.begin_phase("phase " + std::to_string(i));
+          pe.endpoint.charge(10);
+          pe.endpoint.end_phase();
+        }
+        pe.endpoint.counts();
+        phases = pe.endpoint.phases();
+      },
+      sim::forever / 2, [] { return true; });
+  ASSERT_EQ(phases.size(), phases_max);
+  std::uint64_t sum = 0;
+  for (const PhaseCounts& phase : phases) sum += phase.ns[0];
+  EXPECT_EQ(sum, 2'000u);
 }
 
 }  // namespace

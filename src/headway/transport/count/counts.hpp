@@ -25,6 +25,8 @@ inline constexpr std::size_t gaps = 14;
 /// 1 us to 8.2 ms.
 constexpr double gap_ns_of(std::size_t i) { return 1000.0 * double(std::uint64_t(1) << i); }
 
+inline constexpr std::size_t spendings = 4;  // as Spending: program, handlers, communication, waiting
+
 /// All of a PE. Frames are those between different PEs, control messages included. It travels in a message as its
 /// bytes.
 struct PeCounts {
@@ -47,8 +49,23 @@ struct PeCounts {
   std::uint64_t bulk = 0;                   // transfers of content that this PE has begun
   std::uint64_t run_ns = 0;                 // from the begin of the PE until all messages are handled
   std::uint64_t cpu_ns = 0;                 // processor time of its thread meanwhile; 0 in a simulation
+  std::uint64_t spent_ns[spendings] = {};   // by Spending; together run_ns
+  std::uint64_t hardware_errno = 0;         // of the kernel that refused the processor's counters to a run with phases
   AggregatorCounts aggregators;
 };
 static_assert(std::is_trivially_copyable_v<PeCounts>);
+
+inline constexpr std::size_t phases_max = 64;  // of a PE; further ones count together
+inline constexpr std::uint32_t no_parent = ~std::uint32_t(0);
+
+/// A phase of the program in another phase, or in none. Travels as PeCounts.
+struct PhaseCounts {
+  char name[60] = {};
+  std::uint32_t parent = no_parent;  // its index among the PE's phases
+  std::uint64_t calls = 0;
+  std::uint64_t ns[spendings] = {};  // by Spending, phases inside included
+  std::uint64_t hardware[3] = {};    // cycles, instructions, cache misses; ~0: not counted
+};
+static_assert(sizeof(PhaseCounts) == 128 && std::is_trivially_copyable_v<PhaseCounts>);
 
 }  // namespace headway::count

@@ -228,6 +228,8 @@ void SimEndpoint::charge(std::int64_t ns) {
   world_->compute(*pe_, double(ns));
 }
 
+std::optional<transport::SimulatedClock::Times> SimEndpoint::times() const { return Times{pe_->clock, pe_->computed}; }
+
 /// Charges the time that the PE has computed since its last call.
 void SimEndpoint::charge_measured() const {
   const std::int64_t ns = base::thread_cpu_ns() - computes_since_ - world_->read_clock_ns_;

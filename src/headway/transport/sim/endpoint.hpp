@@ -79,6 +79,7 @@ class SimEndpoint final : public transport::Endpoint,
   transport::TransportCosts costs() const override { return conditions().costs(); }
   std::int64_t now() const override;
   void charge(std::int64_t ns) override;
+  std::optional<Times> times() const override;
 
   const Memory& memory() const { return memory_; }
   void pass_time(std::int64_t ns) {
@@ -148,6 +149,7 @@ struct World::SimPe {
   std::size_t id;
   State state = State::ready;
   std::int64_t clock = 0;
+  std::int64_t computed = 0;  // of it
   bool computing = false;     // charged for it, while its clock advances
   std::int64_t wakes_at = 0;  // where it sleeps
   std::uint64_t version = 0;

@@ -51,7 +51,9 @@ void World::pass_time(std::size_t pe, std::int64_t ns) { pes_[pe]->endpoint.pass
 void World::compute(SimPe& pe, double ns) {
   pe.computing = true;
   const std::int64_t left = std::max<std::int64_t>(forever / 4 - pe.clock, 0);  // the clock stays below its end
-  advance_clock(pe, std::int64_t(std::min(ns * pe.factor, double(left))));
+  const auto computed = std::int64_t(std::min(ns * pe.factor, double(left)));
+  pe.computed += computed;
+  advance_clock(pe, computed);
   pe.computing = false;
 }
 

@@ -24,9 +24,9 @@ using Posted = transport::Endpoint::Posted;
 
 class Pe {
  public:
-  Pe(transport::Endpoint& inner, std::size_t records)
+  Pe(transport::Endpoint& inner, const Options& options)
       : endpoint(
-            inner, [this] { return phase; }, records) {
+            inner, [this] { return phase; }, options) {
     endpoint.begin();
   }
 
@@ -61,7 +61,8 @@ class Pe {
 
 /// The traces of `body` on simulated PEs with these dials.
 std::vector<model::trace::PeTrace> traces_of(std::size_t pes, const std::function<void(Pe&)>& body,
-                                             const base::DialSettings& dials = {}, std::size_t records = 10'000) {
+                                             const base::DialSettings& dials = {}, std::size_t records = 10'000,
+                                             const model::trace::ReadOptions& read = {}) {
   std::string folder = std::filesystem::temp_directory_path() / "headway-trace-test-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("mkdtemp");
   sim::World world({.pes = pes, .frame_memory_bytes = std::size_t(1) << 20});
@@ -69,11 +70,10 @@ std::vector<model::trace::PeTrace> traces_of(std::size_t pes, const std::functio
       [&](std::size_t id) {
         dial::DialledEndpoint dialled(world.endpoint(id),
                                       {dials, [&world, id](std::int64_t ns) { world.pass_time(id, ns); }});
-        Pe pe(dialled, records);
+        Pe pe(dialled, {.folder = folder, .transport = "sim", .simulated = true, .records = records});
         body(pe);
         dialled.drain();
         pe.endpoint.end();
-        pe.endpoint.write(folder, "sim", "", true);
       },
       sim::forever / 2, [] { return true; });
   EXPECT_EQ(end, sim::World::End::finished);
@@ -81,7 +81,7 @@ std::vector<model::trace::PeTrace> traces_of(std::size_t pes, const std::functio
   std::optional<SystemError> failed;
   try {
     for (std::size_t pe = 0; pe < pes; ++pe)
-      traces.push_back(model::trace::read_trace(folder + "/pe-" + std::to_string(pe) + ".trace"));
+      traces.push_back(model::trace::read_trace(folder + "/pe-" + std::to_string(pe) + ".trace", read));
   } catch (const SystemError& error) {
     failed = error;
   }
@@ -189,13 +189,77 @@ TEST(Traces, replays_of_exchanges_take_as_long_within_15_percent) {
   for (const std::size_t pes : {2u, 3u, 5u}) expect_replays_as_runs(exchange, pes, 0.15);
 }
 
-TEST(Traces, a_full_buffer_counts_what_it_loses) {
+TEST(Traces, a_full_ring_keeps_the_last_records) {
+  const auto whole = traces_of(2, exchange), cut = traces_of(2, exchange, {}, 20, {.may_lose_records = true});
+  for (std::size_t pe = 0; pe < 2; ++pe) {
+    const std::vector<Record>&all = whole[pe].records, &last = cut[pe].records;
+    ASSERT_EQ(last.size(), 19u);
+    EXPECT_EQ(cut[pe].lost + last.size(), all.size());
+    EXPECT_EQ(std::memcmp(last.data(), &all[all.size() - last.size()], last.size() * sizeof(Record)), 0);
+    EXPECT_TRUE(cut[pe].ended);
+  }
   try {
     traces_of(2, exchange, {}, 20);
     ADD_FAILURE() << "the trace was read";
   } catch (const SystemError& error) {
     EXPECT_NE(std::string(error.what()).find("kept 19"), std::string::npos) << error.what();
   }
+}
+
+TEST(Traces, phases_nest_and_have_names) {
+  const auto traces = traces_of(1, [](Pe& pe) {
+    for (unsigned round = 0; round < 2; ++round) {
+      pe.endpoint.begin_phase("outer");
+      pe.endpoint.begin_phase("inner");
+      pe.endpoint.charge(1000);
+      pe.endpoint.end_phase();
+      pe.endpoint.end_phase();
+    }
+  });
+  EXPECT_EQ(kinds(traces[0]),
+            (std::vector{Kind::begin, Kind::phase_begins, Kind::phase_begins, Kind::phase_ends, Kind::phase_ends,
+                         Kind::phase_begins, Kind::phase_begins, Kind::phase_ends, Kind::phase_ends, Kind::end}));
+  const std::vector<Record>& records = traces[0].records;
+  EXPECT_EQ(traces[0].name_of(model::trace::NameKind::phase, records[1].handler), "outer");
+  EXPECT_EQ(traces[0].name_of(model::trace::NameKind::phase, records[2].handler), "inner");
+  EXPECT_EQ(records[6].handler, records[2].handler);
+  EXPECT_GE(records[3].time_ns - records[2].time_ns, 1000);
+}
+
+TEST(Traces, a_flush_stands_directly_before_its_post) {
+  const auto traces = traces_of(2, [](Pe& pe) {
+    if (pe.endpoint.id() == 1) return pe.wait(3);
+    for (const std::uint8_t reason : {0, 3}) {
+      const std::int64_t opened_ns = pe.endpoint.now();
+      pe.endpoint.charge(5000);
+      pe.endpoint.begin_flush({reason, opened_ns});
+      pe.send(1, 100, 7);
+      pe.endpoint.end_flush(nullptr);
+    }
+    pe.send(1, 100);
+  });
+  EXPECT_EQ(kinds(traces[0]), (std::vector{Kind::begin, Kind::flushed, Kind::posted, Kind::flushed, Kind::posted,
+                                           Kind::posted, Kind::end}));
+  const std::vector<Record>& records = traces[0].records;
+  EXPECT_EQ(records[1].detail, 1);
+  EXPECT_EQ(records[3].detail, 4);
+  EXPECT_EQ(records[3].messages, 7u);
+  EXPECT_NEAR(records[3].bytes, 5000, 500);
+}
+
+TEST(Traces, a_file_that_cannot_be_made_is_refused_with_its_name) {
+  sim::World world({.pes = 1, .frame_memory_bytes = std::size_t(1) << 20});
+  std::string refusal;
+  world.run(
+      [&](std::size_t id) {
+        try {
+          const TracedEndpoint endpoint(world.endpoint(id), [] { return Phase::working; }, {.folder = "/proc/none"});
+        } catch (const SystemError& error) {
+          refusal = error.what();
+        }
+      },
+      sim::forever / 2, [] { return true; });
+  EXPECT_NE(refusal.find("/proc/none/pe-0.trace cannot be"), std::string::npos) << refusal;
 }
 
 }  // namespace
