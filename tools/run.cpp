@@ -83,8 +83,12 @@ int run_command(int argc, char** argv) {
   else if (std::filesystem::is_regular_file(given))
     std::filesystem::remove(given);  // counts of an earlier run
   status = launch::launch_processes(options, line->command);
-  if (status == 0)
-    std::cout << communication_table(read_counts(given.empty() ? temporary->path() : given)) << std::flush;
+  if (status == 0) {
+    const RunCounts counts = read_counts(given.empty() ? temporary->path() : given);
+    std::cout << communication_table(counts) << '\n' << times_table(counts);
+    if (!counts.phases.empty()) std::cout << '\n' << phases_table(counts);
+    std::cout << std::flush;
+  }
   return status;
 }
 

@@ -57,6 +57,69 @@ std::string shown(const bench::Json& value, const char* format_of_whole = "{:.0f
                                       : fmt::format("{:.4g}", number);
 }
 
+/// The row of a phase, which is added behind those that lie in the same one.
+PhaseRow& phase_row(RunCounts& counts, const std::string& name, std::size_t parent, std::size_t& index) {
+  constexpr std::size_t none = ~std::size_t(0);
+  const std::size_t depth = parent == none ? 0 : counts.phases[parent].depth + 1;
+  for (index = parent == none ? 0 : parent + 1; index < counts.phases.size(); ++index) {
+    PhaseRow& row = counts.phases[index];
+    if (row.depth < depth) break;
+    if (row.depth == depth && row.name == name) return row;
+  }
+  return *counts.phases.insert(counts.phases.begin() + std::ptrdiff_t(index), PhaseRow{.name = name, .depth = depth});
+}
+
+void add_phases(RunCounts& counts, const bench::Json& phases, std::size_t pe) {
+  std::vector<std::size_t> places;  // in counts.phases, by index
+  for (const bench::Json& phase : phases) {
+    const bench::Json& parent = phase.at("parent");
+    std::size_t index = 0;
+    const std::size_t rows = counts.phases.size();
+    PhaseRow& row = phase_row(counts, phase.at("name").get<std::string>(),
+                              parent.is_null() ? ~std::size_t(0) : places.at(parent.get<std::size_t>()), index);
+    if (counts.phases.size() != rows) {
+      for (std::size_t& place : places) place += place >= index;
+    }
+    places.push_back(index);
+    const bench::Json& ns = phase.at("ns");
+    const double program = ns.at("program").get<double>(), handlers = ns.at("handlers").get<double>(),
+                 communication = ns.at("communication").get<double>(), idle = ns.at("waiting").get<double>();
+    const double all = program + handlers + communication + idle;
+    if (all > row.ns_max || row.pes == 0) row.slowest_pe = pe;
+    row.ns_max = std::max(row.ns_max, all);
+    row.ns += all;
+    row.program_ns += program;
+    row.handlers_ns += handlers;
+    row.communication_ns += communication;
+    row.idle_ns += idle;
+    row.calls += phase.at("calls").get<double>();
+    auto add = [&](std::optional<double>& sum, const bench::Json& value) {
+      if (value.is_null() || (row.pes != 0 && !sum))
+        sum.reset();
+      else
+        sum = sum.value_or(0) + value.get<double>();
+    };
+    add(row.cycles, phase.at("cycles"));
+    add(row.instructions, phase.at("instructions"));
+    add(row.cache_misses, phase.at("cache_misses"));
+    ++row.pes;
+  }
+}
+
+/// Why the kernel counts no cycles.
+std::string reason_of(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM: return "the kernel does not allow them; allowed is /proc/sys/kernel/perf_event_paranoid of at most 2";
+    case ENOTSUP: return "the run was simulated";
+    case ENOENT:
+    case ENODEV: return "this machine has no such counters, as many virtual machines";
+    default: return std::generic_category().message(error);
+  }
+}
+
+std::string percent(double part, double all) { return all == 0 ? "-" : fmt::format("{:.1f} %", 100 * part / all); }
+
 }  // namespace
 
 double RunCounts::mean(double PeRow::*value) const {
@@ -95,6 +158,13 @@ RunCounts read_counts(const std::string& path) {
       PeRow& row = counts.rows.emplace_back();
       for (const Field& field : fields) row.*field.value = pe.at(field.name).get<double>();
       row.gap_delay_ns = pe.at("gap_delay_ns").get<std::vector<double>>();
+      const bench::Json& times = pe.at("times_ns");
+      row.program_ns = times.at("program").get<double>();
+      row.handlers_ns = times.at("handlers").get<double>();
+      row.communication_ns = times.at("communication").get<double>();
+      row.idle_ns = times.at("waiting").get<double>();
+      add_phases(counts, pe.at("phases"), counts.rows.size() - 1);
+      counts.hardware_errno = std::max(counts.hardware_errno, pe.at("hardware_errno").get<int>());
     }
   } catch (const bench::Json::exception& error) {
     throw SystemError(fmt::format("{}: it holds no counts of a run: {}", path, error.what()));
@@ -179,6 +249,46 @@ std::string communication_table(const RunCounts& counts) {
                     pe, row.messages, row.frames_sent, row.bytes_sent, row.receivers, row.turns, row.reads, row.waits,
                     row.waiting_ns * 1e-6, row.run_ns * 1e-6);
   }
+  return table;
+}
+
+std::string times_table(const RunCounts& counts) {
+  std::string table = fmt::format("{:>5} {:>12} {:>10} {:>10} {:>14} {:>10}\n", "PE", "run ms", "program", "handlers",
+                                  "communication", "waiting");
+  std::size_t slowest = 0;
+  for (std::size_t pe = 1; pe < counts.rows.size(); ++pe) {
+    if (counts.rows[pe].busy_ns() > counts.rows[slowest].busy_ns()) slowest = pe;
+  }
+  for (std::size_t pe = 0; pe < counts.rows.size(); ++pe) {
+    const PeRow& row = counts.rows[pe];
+    table += fmt::format("{:>5} {:>12.3f} {:>10} {:>10} {:>14} {:>10}{}\n", pe, row.run_ns * 1e-6,
+                         percent(row.program_ns, row.run_ns), percent(row.handlers_ns, row.run_ns),
+                         percent(row.communication_ns, row.run_ns), percent(row.idle_ns, row.run_ns),
+                         pe == slowest && counts.rows.size() > 1 ? "  slowest: waits least" : "");
+  }
+  return table;
+}
+
+std::string phases_table(const RunCounts& counts) {
+  if (counts.phases.empty()) return "";
+  std::size_t width = 5;
+  for (const PhaseRow& row : counts.phases) width = std::max(width, row.name.size() + 2 * row.depth);
+  std::string table = fmt::format("{:<{}} {:>9} {:>12} {:>12} {:>5} {:>9} {:>9} {:>13} {:>9} {:>10} {:>6} {:>12}\n",
+                                  "phase", width, "calls", "mean ms", "most ms", "PE", "program", "handlers",
+                                  "communication", "waiting", "Mcycles", "IPC", "cache misses");
+  bool counted = true;
+  for (const PhaseRow& row : counts.phases) {
+    counted &= row.cycles.has_value();
+    const bool has_ipc = row.cycles && row.instructions && *row.cycles != 0;
+    table += fmt::format("{:<{}} {:>9.0f} {:>12.3f} {:>12.3f} {:>5} {:>9} {:>9} {:>13} {:>9} {:>10} {:>6} {:>12}\n",
+                         std::string(2 * row.depth, ' ') + row.name, width, row.calls, row.ns / row.pes * 1e-6,
+                         row.ns_max * 1e-6, row.slowest_pe, percent(row.program_ns, row.ns),
+                         percent(row.handlers_ns, row.ns), percent(row.communication_ns, row.ns),
+                         percent(row.idle_ns, row.ns), row.cycles ? fmt::format("{:.4g}", *row.cycles * 1e-6) : "-",
+                         has_ipc ? fmt::format("{:.2f}", *row.instructions / *row.cycles) : "-",
+                         row.cache_misses ? fmt::format("{:.4g}", *row.cache_misses) : "-");
+  }
+  if (!counted) table += fmt::format("No cycles were counted: {}.\n", reason_of(counts.hardware_errno));
   return table;
 }
 

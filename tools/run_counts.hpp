@@ -18,6 +18,21 @@ struct PeRow {
          cpu_ns = 0, messages = 0, payload_bytes = 0, alone = 0, peak_buffer_bytes = 0, buffer_bytes = 0,
          spilled_bytes_peak = 0;
   std::vector<double> gap_delay_ns = {};  // by gap: count::gap_ns_of()
+  // exclusive; together run_ns
+  double program_ns = 0, handlers_ns = 0, communication_ns = 0, idle_ns = 0;
+
+  double busy_ns() const { return run_ns - idle_ns; }
+};
+
+/// A phase of the program, over all PEs that had it: sums.
+struct PhaseRow {
+  std::string name;
+  std::size_t depth = 0;  // phases that it lies in
+  double pes = 0, calls = 0;
+  double ns = 0, ns_max = 0;  // of one PE: the most
+  std::size_t slowest_pe = 0;
+  double program_ns = 0, handlers_ns = 0, communication_ns = 0, idle_ns = 0;
+  std::optional<double> cycles = {}, instructions = {}, cache_misses = {};  // empty unless all PEs counted them
 };
 
 struct RunCounts {
@@ -26,6 +41,8 @@ struct RunCounts {
   double budget_bytes = 0;
   bench::Json communication;
   std::vector<PeRow> rows;                 // by PE
+  std::vector<PhaseRow> phases = {};       // each before those inside
+  int hardware_errno = 0;                  // of the kernel that refused the processor's counters
   std::optional<double> own_seconds = {};  // by the program's own clock
 
   double mean(double PeRow::*value) const;
@@ -50,7 +67,9 @@ class TemporaryFile {
   std::string path_;
 };
 
-/// The table of `headway run --table`.
+/// The tables of `headway run --table`: communication, times of each PE, times of each phase.
 std::string communication_table(const RunCounts& counts);
+std::string times_table(const RunCounts& counts);
+std::string phases_table(const RunCounts& counts);
 
 }  // namespace headway::tools

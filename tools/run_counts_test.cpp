@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <headway/base/error.hpp>
@@ -40,6 +41,7 @@ void expect_consistent(const RunCounts& counts) {
     EXPECT_LE(row.receivers, double(counts.pes - 1));
     EXPECT_LE(row.waiting_ns, row.run_ns);
     EXPECT_GE(row.barriers, 1);
+    EXPECT_EQ(row.program_ns + row.handlers_ns + row.communication_ns + row.idle_ns, row.run_ns);
   }
   EXPECT_GT(sent, 0);
   EXPECT_EQ(sent, received);
@@ -103,6 +105,46 @@ TEST(RunOfCounts, a_simulation_has_the_same_counts_each_time) {
     EXPECT_EQ(first.rows[pe].turns, second.rows[pe].turns);
     EXPECT_EQ(first.rows[pe].run_ns, second.rows[pe].run_ns);
   }
+}
+
+TEST(RunOfCounts, phases_of_all_pes_stand_in_one_table_below_those_that_they_lie_in) {
+  const TemporaryFile file;
+  const ChildResult ended =
+      run_child({program("headway-randomaccess"), "--log2", "8"},
+                {{"HEADWAY_PES", "2"}, {"HEADWAY_COUNTS", file.path()}}, std::chrono::seconds(100));
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  std::ifstream written(file.path());
+  bench::Json json = bench::Json::parse(written);
+  auto phase = [](const char* name, bench::Json parent, double program_ns, bench::Json cycles) {
+    return bench::Json{{"name", name},
+                       {"parent", std::move(parent)},
+                       {"calls", 2},
+                       {"ns", {{"program", program_ns}, {"handlers", 0}, {"communication", 0}, {"waiting", 1e6}}},
+                       {"cycles", cycles},
+                       {"instructions", cycles},
+                       {"cache_misses", nullptr}};
+  };
+  json["per_pe"][0]["phases"] = {phase("set up", nullptr, 1e6, 5e6), phase("solve", nullptr, 3e6, 5e6),
+                                 phase("sweep", 1, 1e6, 5e6)};
+  json["per_pe"][1]["phases"] = {phase("solve", nullptr, 9e6, 5e6), phase("set up", nullptr, 1e6, nullptr),
+                                 phase("check", 1, 1e6, 5e6)};
+  json["per_pe"][1]["hardware_errno"] = EACCES;
+  std::ofstream(file.path()) << json;
+  const RunCounts counts = read_counts(file.path());
+  ASSERT_EQ(counts.phases.size(), 4u);
+  EXPECT_EQ(counts.phases[0].name, "set up");
+  EXPECT_FALSE(counts.phases[0].cycles);
+  EXPECT_EQ(counts.phases[1].name, "check");
+  EXPECT_EQ(counts.phases[1].depth, 1u);
+  EXPECT_EQ(counts.phases[2].name, "solve");
+  EXPECT_EQ(counts.phases[2].slowest_pe, 1u);
+  EXPECT_EQ(counts.phases[2].ns, 14e6);
+  EXPECT_EQ(counts.phases[2].calls, 4);
+  EXPECT_EQ(counts.phases[2].cycles, 10e6);
+  EXPECT_EQ(counts.phases[3].name, "sweep");
+  const std::string table = phases_table(counts);
+  EXPECT_NE(table.find("perf_event_paranoid"), std::string::npos) << table;
+  EXPECT_NE(times_table(counts).find("slowest"), std::string::npos) << times_table(counts);
 }
 
 TEST(RunOfCounts, a_file_that_cannot_be_written_ends_the_run_with_its_name) {
