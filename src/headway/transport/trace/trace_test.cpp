@@ -229,7 +229,7 @@ TEST(Traces, phases_nest_and_have_names) {
 TEST(Traces, a_flush_stands_directly_before_its_post) {
   const auto traces = traces_of(2, [](Pe& pe) {
     if (pe.endpoint.id() == 1) return pe.wait(3);
-    for (const std::uint8_t reason : {0, 3}) {
+    for (const std::uint8_t reason : {std::uint8_t(0), std::uint8_t(3)}) {
       const std::int64_t opened_ns = pe.endpoint.now();
       pe.endpoint.charge(5000);
       pe.endpoint.begin_flush({reason, opened_ns});
