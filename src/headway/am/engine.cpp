@@ -162,15 +162,17 @@ bool Engine::handle_arrived(unsigned frames_max) {
   } catch (const transport::InvalidFrame& error) {
     fail(report::FailureKind::failed, error.what());
   }
+  if (transport::is_observed()) [[unlikely]]
+    tell_round_ended(frames);
   board_->frames_received.store(board_->frames_received.load(std::memory_order_relaxed) + frames_max - frames.left,
                                 std::memory_order_relaxed);
   return any || !tasks_[next_tasks_].empty();  // poll() may have added tasks
 }
 
-/// Returns false.
-bool Engine::end_round() {
-  if (auto* const observer = transport::observer_of(*endpoint_)) observer->end_handler();
-  return false;
+/// After a full round no poll follows that would tell the endpoint that the last handler has ended.
+void Engine::tell_round_ended(const Frames& frames) {
+  if (frames.left != 0) return;
+  if (auto* const observer = endpoint_->observer()) observer->end_handler();
 }
 
 bool Engine::flush_due() {

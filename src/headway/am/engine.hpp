@@ -384,13 +384,11 @@ class Engine {
   bool flush_idle(IdleFlush how);
   /// Polls the next frame of a round. False if none has arrived, or the round is over.
   bool poll(Frames& frames) {
-    if (frames.left == 0) [[unlikely]]
-      return end_round();
-    if (!endpoint_->poll(frames.arrival)) return false;
+    if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;
     --frames.left;
     return true;
   }
-  bool end_round();
+  void tell_round_ended(const Frames& frames);
   void check_header(const transport::Arrival& arrival);
   FrameHandler* ready_handler(const transport::FrameHeader& header);
   bool handle_run(FrameHandler& handler, Frames& frames);
