@@ -15,7 +15,7 @@ NEEDED = ("messages", "frames_sent", "run_ns", "waiting_ns")
 
 @dataclass
 class Phase:
-    """A phase of the program at one PE. `ns` is exclusive: without the phases in it."""
+    """A phase of the program at one PE. `ns` includes the phases in it."""
 
     name: str
     parent: int | None

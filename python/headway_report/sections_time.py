@@ -228,7 +228,7 @@ def _phases(facts: Facts) -> list[Block]:
             ]
         )
     return [
-        Paragraph("Means over PEs; times are without those of inner phases."),
+        Paragraph("Means over PEs; times include those of inner phases."),
         Table(
             [
                 "phase",
