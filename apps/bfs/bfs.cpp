@@ -170,6 +170,7 @@ class Search {
   Search(Pe& pe, const Arguments& arguments) : pe_(pe), arguments_(arguments), parts_(pe, arguments) {
     Array<Part>& array = parts_.array();
     const graph::Layout layout = parts_.layout();
+    const auto building = phase(pe, "build");
     parts_.build([&](std::uint64_t, std::uint32_t vertex, std::uint32_t other) {
       array[layout.part(vertex)].send<&Part::add_edge>(layout.within(vertex), other);
     });
@@ -179,6 +180,7 @@ class Search {
 
   /// Returns the seconds that it took.
   double search(std::uint32_t root, Found& found) {
+    const auto searching = phase(pe_, "search");
     Array<Part>& array = parts_.array();
     const graph::Layout layout = parts_.layout();
     array.for_each_local([](Part& part) { part.reset(); });
@@ -187,6 +189,7 @@ class Search {
     const std::int64_t begin = pe_.engine().now();
     if (Part* const part = array.find_local(layout.part(root))) part->visit(layout.within(root), root);
     for (std::uint64_t depth = 0;; ++depth) {
+      const auto level = phase(pe_, "level");
       pe_.quiesce();
       std::uint64_t reached = 0;
       array.for_each_local([&](Part& part) { reached += part.advance(); });
@@ -205,6 +208,7 @@ class Search {
 
   /// The number of errors so far is in errors().
   void validate(std::uint32_t root, Found& found) {
+    const auto validating = phase(pe_, "validate");
     for (std::uint64_t i = 0; i < arguments_.spoil; ++i) {
       bool spoilt = false;
       parts_.array().for_each_local([&](Part& part) { spoilt = spoilt || part.spoil(); });

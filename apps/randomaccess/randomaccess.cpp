@@ -107,7 +107,8 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   else
     updates.on(apply, fetch);
 
-  const auto pass = [&](Share part) {
+  const auto pass = [&](Share part, const char* name) {
+    const auto passing = phase(pe, name);
     pe.quiesce();
     const std::int64_t begin = pe.engine().now();
     // A local copy: the compiler would read a captured value again after each message, since bytes may alias anything.
@@ -130,10 +131,11 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
     pe.quiesce();
     return double(pe.engine().now() - begin) * 1e-9;
   };
-  pass({share.begin, share.begin + std::min<std::uint64_t>(share.size() / 4, 1 << 18)});  // warms caches and frames
+  // Warms caches and frames.
+  pass({share.begin, share.begin + std::min<std::uint64_t>(share.size() / 4, 1 << 18)}, "warm up");
   table.reset();
   const AggregatorStatistics before = updates.statistics();
-  const double seconds = bench::max_over_pes(pe, pass(share));
+  const double seconds = bench::max_over_pes(pe, pass(share, "update"));
   const AggregatorStatistics after = updates.statistics();
 
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));

@@ -73,12 +73,18 @@ struct Result {
 Result run_on_pes(Pe& pe, const Arguments& arguments) {
   const Blocks blocks(pe.size(), arguments.side);
   PeBlock block(pe, blocks, arguments.common.aggregation);
-  block.run(arguments.steps);  // warms caches and frames
+  {
+    const auto warming = phase(pe, "warm up");
+    block.run(arguments.steps);  // caches and frames
+  }
   block.reset();
   pe.quiesce();
   const AggregatorStatistics before = block.halo().statistics();
   const std::int64_t begin = pe.engine().now();
-  const Field& field = block.run(arguments.steps);
+  const Field& field = [&]() -> const Field& {
+    const auto stepping = phase(pe, "steps");
+    return block.run(arguments.steps);
+  }();
   Result result;
   result.seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const AggregatorStatistics after = block.halo().statistics();
@@ -127,13 +133,19 @@ Result run_on_elements(Pe& pe, const Arguments& arguments) {
     return plan.whole_edges ? blocks.statistics<&Block::edge>() : blocks.statistics<&Block::cell>();
   };
   const auto steps = std::uint32_t(arguments.steps);
-  run_phases(pe, blocks, arguments, 0, steps, false);  // warms caches and frames
+  {
+    const auto warming = phase(pe, "warm up");
+    run_phases(pe, blocks, arguments, 0, steps, false);  // caches and frames
+  }
   blocks.for_each_local([](Block& block) { block.reset(); });
   pe.quiesce();
   Result result;
   const AggregatorStatistics before = statistics();
   const std::int64_t begin = pe.engine().now();
-  result.moved = run_phases(pe, blocks, arguments, steps, 2 * steps, balances);
+  {
+    const auto stepping = phase(pe, "steps");
+    result.moved = run_phases(pe, blocks, arguments, steps, 2 * steps, balances);
+  }
   result.seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const AggregatorStatistics after = statistics();
   result.frames = bench::growth(before, after);

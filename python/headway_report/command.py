@@ -12,7 +12,7 @@ from .advice import advise, has_numbers
 from .compare import compare
 from .errors import InputError
 from .facts import Facts, facts_of
-from .inputs import Input, join, read_input
+from .inputs import Input, join, read_input, read_one_pe
 from .page import NO_ADVICE, NO_NUMBERS, render
 from .sections import TOPICS, run_facts, sections_of, sources
 from .text import render_text
@@ -36,6 +36,9 @@ def _parser() -> argparse.ArgumentParser:
         "predict, or a folder with traces (HEADWAY_TRACE)",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes [report.html]")
+    parser.add_argument(
+        "--one-pe", type=Path, metavar="FILE", help="counts of the same program with one PE: adds the speedup"
+    )
     parser.add_argument("--what", metavar="LIST", help=f"only these topics: {', '.join(TOPICS)} [all]")
     parser.add_argument("--text", action="store_true", help="print to the terminal; without -o no page is written")
     return parser
@@ -70,11 +73,18 @@ def _write(given: argparse.Namespace, topics: set[str], inputs: list[Input]) -> 
     groups = _runs(inputs)
     footer = "Made by headway report from " + ", ".join(f"{one.path.name}" for one in inputs) + "."
     if len(groups) == 2:
+        if given.one_pe is not None:
+            raise InputError("--one-pe", "two runs are compared; allowed is one run")
         first, second = (facts_of(join(group)) for group in groups)
         title, subtitle = f"{groups[0][0].path.name} and {groups[1][0].path.name} compared", _subtitle(second)
         advice, no_advice, sections = None, "", compare(first, second, topics)
     else:
-        facts = facts_of(join(groups[0]))
+        run = join(groups[0])
+        if given.one_pe is not None:
+            run.one_pe = read_one_pe(given.one_pe)
+            if run.counts is None or run.counts.times_ns is None:
+                raise InputError("--one-pe", "the speedup needs counts of the run, too: name its file of HEADWAY_COUNTS")
+        facts = facts_of(run)
         title, subtitle = _title(facts), _subtitle(facts)
         advice, sections = advise(facts, topics), [*sections_of(facts, topics), run_facts(facts)]
         no_advice = NO_ADVICE if has_numbers(facts) else NO_NUMBERS

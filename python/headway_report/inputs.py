@@ -48,6 +48,7 @@ class Run:
     sensitivity: list[dict] = field(default_factory=list)
     predictions: list[dict] = field(default_factory=list)
     slopes: dict | None = None
+    one_pe: Counts | None = None  # of the same program with one PE
 
 
 def read_input(path: Path) -> Input:
@@ -98,6 +99,17 @@ def _told_apart(path: Path, value: Any) -> Input:
     if not any("seconds" in record or "one_way_us" in record or "latency_us" in record for record in records):
         raise InputError(path, "its 'records' have no times: they are no results")
     return Input(path, "result", value)
+
+
+def read_one_pe(path: Path) -> Counts:
+    one = read_input(path)
+    if one.kind != "counts":
+        raise InputError(path, f"--one-pe: it is a file of {KINDS[one.kind]}; allowed are counts of a run with 1 PE")
+    if one.value.pes != 1:
+        raise InputError(path, f"--one-pe: it has counts of {one.value.pes} PEs; allowed is 1")
+    if one.value.times_ns is None:
+        raise InputError(path, "--one-pe: it has no 'times_ns': an older version wrote it")
+    return one.value
 
 
 def join(inputs: list[Input]) -> Run:

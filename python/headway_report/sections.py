@@ -8,6 +8,7 @@ from .facts import Facts
 from .inputs import KINDS
 from .sections_frames import frame_sections
 from .sections_network import network_sections
+from .sections_speedup import speedup_sections
 from .sections_time import time_sections
 from .units import counted, duration, number, size
 
@@ -16,7 +17,7 @@ TOPICS = ("waits", "balance", "aggregation", "network")
 
 def sections_of(facts: Facts, topics: set[str]) -> list[Section]:
     """Those of these topics for which the inputs have numbers."""
-    every = [*time_sections(facts), *frame_sections(facts), *network_sections(facts)]
+    every = [*time_sections(facts), *speedup_sections(facts), *frame_sections(facts), *network_sections(facts)]
     return [one for one in every if one.blocks and one.topics & topics]
 
 

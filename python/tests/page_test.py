@@ -245,6 +245,37 @@ class Pages(unittest.TestCase):
         )
         self.assertEqual(chosen["waits,balance"], ["advice", "balance", "waits", "path", "timeline", "phases", "run"])
 
+    def test_a_run_with_one_pe_gives_the_speedup_and_what_it_was_lost_to(self) -> None:
+        def parts(*ns: float) -> dict:
+            return dict(zip(("program", "handlers", "communication", "waiting"), ns))
+
+        def phase(name: str, *ns: float) -> dict:
+            return {"name": name, "parent": None, "calls": 1, "ns": parts(*ns)}
+
+        one = counts(1, run_ns=80e6, times_ns=parts(60e6, 12e6, 6e6, 2e6), phases=[phase("solve", 40e6, 0, 0, 0)])
+        four = counts(4, run_ns=40e6, times_ns=parts(20e6, 4e6, 8e6, 8e6), phases=[phase("solve", 10e6, 0, 6e6, 0)])
+        alone, run = write_json(self.folder / "one.json", one), write_json(self.folder / "four.json", four)
+        status, out, err = run_main(run, "--one-pe", alone, "--text")
+        self.assertEqual((status, err), (0, ""))
+        section = out.split("\nSpeedup\n", 1)[1]
+        self.assertIn("the speedup is 2.", section)
+        for row in (
+            ("work of one PE, shared", "18 ms", "45 %"),
+            ("extra work", "6 ms", "15 %", "2.35"),
+            ("communication", "8 ms", "20 %", "2.5"),
+            ("waiting", "8 ms", "20 %", "2.5"),
+            ("solve", "40 ms", "16 ms", "2.5"),
+        ):
+            self.assertRegex(section, r"\s+".join(row))
+        self.assertIn("speedup", self.check(self.page(run, "--one-pe", alone)).ids)
+        for wrong, reason in ((run, "4 PEs; allowed is 1"), (self.folder / "none", "No such file")):
+            status, _, err = run_main(run, "--one-pe", wrong, "--text")
+            self.assertEqual((status, err.count("\n")), (2, 1))
+            self.assertIn(reason, err)
+        status, _, err = run_main(write_trace(self.folder / "trace", rounds([1000])), "--one-pe", alone, "--text")
+        self.assertEqual(status, 2)
+        self.assertIn("the speedup needs counts", err)
+
     def test_text_has_the_advice_and_the_tables(self) -> None:
         trace = write_trace(self.folder / "trace", rounds([10_000, 10_000, 30_000, 10_000]))
         status, out, _ = run_main(trace, "--text")
