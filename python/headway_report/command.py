@@ -83,7 +83,7 @@ def _write(given: argparse.Namespace, topics: set[str], inputs: list[Input]) -> 
         if given.one_pe is not None:
             run.one_pe = read_one_pe(given.one_pe)
             if run.counts is None or run.counts.times_ns is None:
-                raise InputError("--one-pe", "the speedup needs counts of the run, too: name its file of HEADWAY_COUNTS")
+                raise InputError("--one-pe", "the speedup needs counts of the run, too: name their file")
         facts = facts_of(run)
         title, subtitle = _title(facts), _subtitle(facts)
         advice, sections = advise(facts, topics), [*sections_of(facts, topics), run_facts(facts)]
