@@ -42,6 +42,8 @@ consteval bool is_raw() {
     return is_raw<typename T::value_type>();
   else if constexpr (std::is_same_v<T, bool> || is_a<T, std::optional> || is_a<T, std::variant>)
     return false;
+  else if constexpr (TupleLike<T>)  // compilers differ on whether a pair with a const part is trivially copyable
+    return false;
   else
     return FixedSize<T>;
 }

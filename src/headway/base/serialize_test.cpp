@@ -145,6 +145,7 @@ TEST(Serialize, every_container_survives_the_round_trip) {
   expect_round_trip(std::map<std::string, Names>{{"k", {{1}, "v"}}});
   expect_round_trip(std::multimap<int, int>{{1, 2}, {1, 3}});
   expect_round_trip(std::unordered_map<int, std::vector<bool>>{{1, {true}}, {2, {}}});
+  expect_round_trip(std::unordered_map<std::uint64_t, std::uint32_t>{{1, 2}, {3, 4}});  // a pair has padding
   expect_round_trip(std::unordered_multimap<int, int>{{1, 2}, {1, 2}});
   expect_round_trip(std::array<std::string, 3>{"a", "b", "c"});
   expect_round_trip(std::array<std::string, 0>{});
