@@ -18,6 +18,8 @@ SlotTable::SlotTable(const am::FrameHandler& owner, FramePoster& poster, const R
       layout_(std::move(layout)),
       idle_flush_(options.flush_when_idle),
       timeout_ns_(options.timeout.count() > am::never / 2 ? am::never : options.timeout.count()) {  // centuries
+  observer_ = transport::observer_of(engine_->endpoint());
+  if (observer_ != nullptr) keeper_ = observer_->keeper_of_flushes();
   enter_scope(engine_->scope());
 }
 
@@ -83,8 +85,8 @@ void SlotTable::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
     s.limit = s.begin + layout_.capacity(cold.level, bytes) * layout_.fixed_bytes;
   }
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
-  if (transport::is_observed()) [[unlikely]]
-    cold.opened_ns = engine_->now();
+  if (keeper_ != nullptr) [[unlikely]]
+    cold.opened_ns = keeper_->clock_ns();
   current_->link(slot);
   open_bytes_ += bytes;
   engine_->count_open_buffers(1);
@@ -144,8 +146,7 @@ void SlotTable::post(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   Slot& s = set.slots[slot];
   ColdSlot& cold = set.cold[slot];
   if (cold.in_row || in_batch_) refuse_to_post();
-  transport::Observer* const observer = transport::observer_of(engine_->endpoint());
-  const transport::Working working(observer, transport::Observer::Work::communication);
+  const transport::Working working(observer_, transport::Observer::Work::communication);
   const std::size_t tail = tail_bytes(set, slot);
   const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
   const std::size_t count = messages_in(set, slot);
@@ -166,17 +167,17 @@ void SlotTable::post(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
     return engine_->store().drop(cold.target, cold.frame);
   }
   counters.count_buffered(reason, used, cold.frame.bytes);
-  if (observer != nullptr) [[unlikely]]
-    return post_observed(*observer, cold, reason, set.scope, payload_bytes, tail, count);
+  if (keeper_ != nullptr) [[unlikely]]
+    return post_kept(cold, reason, set.scope, payload_bytes, tail, count);
   poster_->post(cold.target, cold.frame, set.scope, payload_bytes, tail, std::uint32_t(count), 0);
 }
 
-void SlotTable::post_observed(transport::Observer& observer, const ColdSlot& cold, am::FlushReason reason,
-                              am::ScopeId scope, std::size_t payload_bytes, std::size_t tail_bytes, std::size_t count) {
+void SlotTable::post_kept(const ColdSlot& cold, am::FlushReason reason, am::ScopeId scope, std::size_t payload_bytes,
+                          std::size_t tail_bytes, std::size_t count) {
   const transport::Frame* const posted = cold.frame.claimed();
-  observer.begin_flush({std::uint8_t(reason), cold.opened_ns});
+  keeper_->begin_flush({std::uint8_t(reason), cold.opened_ns});
   poster_->post(cold.target, cold.frame, scope, payload_bytes, tail_bytes, std::uint32_t(count), 0);
-  observer.end_flush(posted);
+  keeper_->end_flush(posted);
 }
 
 bool SlotTable::flush_set(SlotSet& set, am::FlushReason reason) {

@@ -158,8 +158,8 @@ class SlotTable {
   std::size_t tail_bytes(const SlotSet& set, std::uint32_t slot) const;
   std::size_t messages_in(const SlotSet& set, std::uint32_t slot) const;
   void post(SlotSet& set, std::uint32_t slot, am::FlushReason reason);
-  void post_observed(transport::Observer& observer, const ColdSlot& cold, am::FlushReason reason, am::ScopeId scope,
-                     std::size_t payload_bytes, std::size_t tail_bytes, std::size_t count);
+  void post_kept(const ColdSlot& cold, am::FlushReason reason, am::ScopeId scope, std::size_t payload_bytes,
+                 std::size_t tail_bytes, std::size_t count);
   bool flush_set(SlotSet& set, am::FlushReason reason);
   bool merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,
              std::size_t count, am::FlushReason reason);
@@ -180,6 +180,7 @@ class SlotTable {
   SlotSet* current_ = nullptr;      // of the current scope
   std::unique_ptr<Merger> merger_;  // with pp
   std::uint64_t open_bytes_ = 0;
+  transport::Observer *observer_ = nullptr, *keeper_ = nullptr;  // in runs that are counted, or traced
 };
 
 }  // namespace headway::aggregate

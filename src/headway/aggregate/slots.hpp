@@ -39,7 +39,7 @@ struct ColdSlot {
   std::uint8_t level = 0;
   std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
   std::int64_t due = am::never;
-  std::int64_t opened_ns = 0;  // in a run that is observed
+  std::int64_t opened_ns = 0;  // in a run that is traced
   BufferSize size;
   bool in_row = false;  // a Row writes into its frame
 };

@@ -18,7 +18,7 @@ inline bool is_observed() { return observers.load(std::memory_order_relaxed) != 
 /// A buffer of an aggregator that is about to be posted.
 struct Flush {
   std::uint8_t reason;     // an am::FlushReason
-  std::int64_t opened_ns;  // on the run's clock
+  std::int64_t opened_ns;  // clock_ns()
 };
 
 /// Something that is not visible in frames.
@@ -52,13 +52,13 @@ class Observer {
   virtual void end_phase() {
     if (next_ != nullptr) next_->end_phase();
   }
+  /// One that keeps why buffers are posted, and when they were opened; nullptr if there is none.
+  virtual Observer* keeper_of_flushes() { return next_ == nullptr ? nullptr : next_->keeper_of_flushes(); }
+  /// The run's clock, as a keeper of flushes reads it.
+  virtual std::int64_t clock_ns() { return 0; }
   /// Before and after the call that posts a buffer. It may have to wait, and is posted later then.
-  virtual void begin_flush(const Flush& flush) {
-    if (next_ != nullptr) next_->begin_flush(flush);
-  }
-  virtual void end_flush(const Frame* frame) {
-    if (next_ != nullptr) next_->end_flush(frame);
-  }
+  virtual void begin_flush(const Flush& /*flush*/) {}
+  virtual void end_flush(const Frame* /*frame*/) {}
   virtual void mark(const MarkOf& mark) {
     if (next_ != nullptr) next_->mark(mark);
   }

@@ -86,6 +86,7 @@ class CountedEndpoint final : public transport::ForwardingEndpoint, public trans
   Phases phases_;
   Spending outside_ = Spending::program;  // of handlers
   std::vector<Spending> works_;           // states before begin_work()
+  bool polls_are_quick_;
   Activity waits_ = Activity::working;
   bool had_turn_ = false;  // in the present wait
 };

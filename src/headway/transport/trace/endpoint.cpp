@@ -42,6 +42,7 @@ TracedEndpoint::TracedEndpoint(transport::Endpoint& inner, std::function<Phase()
     : transport::ForwardingEndpoint(inner),
       transport::Observer(inner.observer()),
       phase_(std::move(phase)),
+      clock_(inner, options.simulated),
       file_(options.folder, header_of(inner, options), options.records),
       sent_(inner.size() * model::trace::hop_classes),
       received_(inner.size() * model::trace::hop_classes) {
@@ -99,7 +100,7 @@ transport::Endpoint::Posted TracedEndpoint::try_post(std::size_t target, transpo
   const transport::FrameHeader header = frame->header;
   if (!delayed_flushes_.empty() && !flush_) [[unlikely]]
     find_flush(frame);
-  const std::int64_t at = now();
+  const std::int64_t at = clock_.now();
   const Posted posted = inner().try_post(target, frame, tail_end, claimed);
   if (posted != Posted::refused)
     record_post(at, target, header);
@@ -110,7 +111,7 @@ transport::Endpoint::Posted TracedEndpoint::try_post(std::size_t target, transpo
 
 void TracedEndpoint::post_in_place(std::size_t target, const transport::FrameHeader& header) {
   inner().post_in_place(target, header);  // no other call may precede it
-  record_post(now(), target, header);
+  record_post(clock_.now(), target, header);
 }
 
 bool TracedEndpoint::poll(transport::Arrival& arrival) {
@@ -118,11 +119,11 @@ bool TracedEndpoint::poll(transport::Arrival& arrival) {
   if (!waits_ && phase >= Phase::waiting) {
     waits_ = true;
     open_ = true;
-    add(now(), Kind::wait_begins, phase);
+    add(clock_.now(), Kind::wait_begins, phase);
   }
   if (!inner().poll(arrival)) {
     if (std::exchange(open_, false))
-      add(now(), Kind::found_none, phase);
+      add(clock_.now(), Kind::found_none, phase);
     else if (!waits_)
       record_poll();
     return false;
@@ -131,13 +132,13 @@ bool TracedEndpoint::poll(transport::Arrival& arrival) {
   const transport::FrameHeader& header = arrival.header;
   // An impossible source makes the engine end the run.
   const std::uint32_t sequence = header.source < size() ? next_sequence(received_, header.source, header.hops_left) : 0;
-  add_frame(now(), Kind::taken, phase, header.source, header, sequence);
+  add_frame(clock_.now(), Kind::taken, phase, header.source, header, sequence);
   return true;
 }
 
 /// A replay may handle frames there that arrive later than in this run.
 void TracedEndpoint::record_poll() {
-  const std::int64_t at = now();
+  const std::int64_t at = clock_.now();
   if (at - polled_ns_ < polls_apart_ns) return;
   polled_ns_ = at;
   add(at, Kind::polled, Phase::working);
@@ -147,13 +148,13 @@ void TracedEndpoint::leave_wait() {
   Observer::leave_wait();
   if (!std::exchange(waits_, false)) return;
   open_ = false;
-  add(now(), Kind::wait_ends, Phase::working);
+  add(clock_.now(), Kind::wait_ends, Phase::working);
 }
 
-void TracedEndpoint::begin() { add(now(), Kind::begin, Phase::working); }
+void TracedEndpoint::begin() { add(clock_.now(), Kind::begin, Phase::working); }
 
 void TracedEndpoint::end() {
-  add(now(), Kind::end, Phase::working);
+  add(clock_.now(), Kind::end, Phase::working);
   ended_ = true;
   name_of_handler_ = nullptr;
 }
@@ -189,7 +190,7 @@ void TracedEndpoint::end_phase() {
 
 void TracedEndpoint::add_phase(Kind kind) {
   Record record{};
-  record.time_ns = now();
+  record.time_ns = clock_.now();
   record.kind = kind;
   record.phase = phase_();
   record.handler = in_phases_.back();
@@ -199,7 +200,7 @@ void TracedEndpoint::add_phase(Kind kind) {
 void TracedEndpoint::mark(const transport::MarkOf& mark) {
   Observer::mark(mark);
   Record record{};
-  record.time_ns = now();
+  record.time_ns = clock_.now();
   record.kind = Kind::mark;
   record.phase = phase_();
   record.handler = std::uint32_t(mark.mark);

@@ -8,6 +8,7 @@
 #include <headway/model/trace/record.hpp>
 #include <headway/transport/forwarding_endpoint.hpp>
 #include <headway/transport/observer.hpp>
+#include <headway/transport/trace/clock.hpp>
 #include <headway/transport/trace/file.hpp>
 #include <limits>
 #include <optional>
@@ -46,6 +47,8 @@ class TracedEndpoint final : public transport::ForwardingEndpoint, public transp
   void leave_wait() override;
   void begin_phase(std::string_view name) override;
   void end_phase() override;
+  transport::Observer* keeper_of_flushes() override { return this; }
+  std::int64_t clock_ns() override { return clock_.now(); }
   void begin_flush(const transport::Flush& flush) override { flush_ = flush; }
   void end_flush(const transport::Frame* frame) override;
   void mark(const transport::MarkOf& mark) override;
@@ -69,6 +72,7 @@ class TracedEndpoint final : public transport::ForwardingEndpoint, public transp
 
   std::function<model::trace::Phase()> phase_;
   std::function<std::string(std::uint32_t)> name_of_handler_;
+  TraceClock clock_;
   TraceFile file_;
   std::vector<std::uint32_t> sent_, received_;  // frames by peer and hops left
   std::vector<bool> is_handler_named_;

@@ -26,7 +26,7 @@ class TraceFile {
   void add(const model::trace::Record& record) {
     ring_[place_] = record;
     std::atomic_ref(header_->written).store(++written_, std::memory_order_release);
-    if (++place_ == places_) [[unlikely]]
+    if (++place_ == touched_) [[unlikely]]
       go_on();
   }
   /// Nothing if the table is full. Longer texts are cut.
@@ -37,6 +37,7 @@ class TraceFile {
 
  private:
   bool reserve(std::size_t places);
+  void touch(std::size_t places);
   void go_on();
 
   int file_;
@@ -44,6 +45,7 @@ class TraceFile {
   model::trace::Header* header_ = nullptr;
   model::trace::Record* ring_ = nullptr;
   std::size_t place_ = 0, places_ = 0;  // of the ring: the next one, and those that are reserved
+  std::size_t touched_ = 0;             // those whose pages have been written
   std::uint64_t written_ = 0;
 };
 
