@@ -25,8 +25,8 @@ std::string path_of(const std::string& folder, std::size_t pe) {
   return folder + "/" + fmt::format(model::trace::file_name_format, pe);
 }
 
-PeTrace read(const std::string& path) {
-  return model::trace::read_trace(path, {.may_be_unended = true, .may_lose_records = true});
+PeTrace read(const std::string& path, std::uint64_t written_max = UINT64_MAX) {
+  return model::trace::read_trace(path, {.may_be_unended = true, .may_lose_records = true, .written_max = written_max});
 }
 
 std::string counted(std::uint64_t count, const char* one) {
@@ -43,6 +43,7 @@ TraceFolder::TraceFolder(const std::string& folder) : folder_(folder), flows_(0)
   flows_ = Flows(first_.pes);
   process_of_.resize(first_.pes);
   lost_.resize(first_.pes);
+  written_.resize(first_.pes);
   for (std::size_t pe = 0; pe < pes(); ++pe) {
     if (pe != 0) trace = read(path_of(folder, pe));
     const Header& header = trace.header;
@@ -78,18 +79,19 @@ void TraceFolder::add(const PeTrace& trace) {
   if (found == processes_.end()) processes_.push_back({.host = host, .pid = trace.header.process});
   processes_[process_of_[pe]].pes.push_back(pe);
   lost_[pe] = trace.lost;
+  written_[pe] = trace.header.written;
   records_ += trace.records.size();
   unfinished_ += !trace.ended;
 }
 
 PeTrace TraceFolder::trace(std::size_t pe) const {
-  PeTrace trace = read(path_of(folder_, pe));
+  PeTrace trace = read(path_of(folder_, pe), written_[pe]);
   const auto ends = std::ranges::count_if(trace.records, [](const model::trace::Record& record) {
     return record.kind == model::trace::Kind::posted || record.kind == model::trace::Kind::taken;
   });
   if (std::size_t(ends) != flows_.of(pe).size())
-    throw SystemError(
-        fmt::format("{}: it changed while it was read: wait until the run has ended", path_of(folder_, pe)));
+    throw SystemError(fmt::format("{}: the PE replaced records while they were read: wait until the run has ended",
+                                  path_of(folder_, pe)));
   return trace;
 }
 

@@ -55,6 +55,7 @@ class TraceFolder {
   std::vector<TraceProcess> processes_;
   std::vector<std::size_t> process_of_;
   std::vector<std::uint64_t> lost_;
+  std::vector<std::uint64_t> written_;  // records of each PE when they were first read
   bench::Json description_;
   std::uint64_t records_ = 0;
   std::size_t unfinished_ = 0;

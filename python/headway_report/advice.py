@@ -22,6 +22,7 @@ from .advice_base import (
     Rule,
     median,
 )
+from .advice_end import no_end
 from .advice_network import late_arrivals, slow_wire
 from .facts import AggregatorFacts, Facts
 from .trace_analysis import longest_silence
@@ -330,6 +331,7 @@ def large_messages(facts: Facts) -> list[Advice]:
 
 
 RULES: tuple[Rule, ...] = (
+    no_end,
     imbalance,
     late_pe,
     late_arrivals,

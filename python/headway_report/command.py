@@ -136,6 +136,8 @@ def _subtitle(facts: Facts) -> str:
         parts.append(f"transport {facts.transport}")
     if facts.run_ns:
         parts.append(f"run time {duration(facts.run_ns)}" + (" (simulated)" if facts.simulated else ""))
+    if facts.analysis is not None and not facts.analysis.ended:
+        parts.append("did not come to its end")
     return ", ".join(parts)
 
 

@@ -62,8 +62,6 @@ def run_facts(facts: Facts) -> Section:
             )
         if not analysis.ended:
             blocks.append(Paragraph("The run did not come to its end, or its trace was read before."))
-        if analysis.undelivered:
-            blocks.append(Paragraph(f"{counted(analysis.undelivered, 'frame')} that PEs sent did not arrive."))
         if analysis.unmatched:
             blocks.append(
                 Paragraph(

@@ -11,12 +11,40 @@ from .trace_events import REASONS
 from .units import counted, duration, number, percent, size
 
 
+UNDELIVERED_TOPICS = ("waits", "balance", "aggregation", "network")
+
+
 def frame_sections(facts: Facts) -> list[Section]:
     return [
+        Section("undelivered", "Undelivered frames", frozenset(UNDELIVERED_TOPICS), _undelivered(facts)),
         Section("communication", "Communication", frozenset({"aggregation"}), _communication(facts)),
         Section("matrix", "Messages between PEs", frozenset({"aggregation"}), _matrix(facts)),
         Section("aggregation", "Fill and flush of buffers", frozenset({"aggregation"}), _aggregation(facts)),
         Section("latency", "Latency of messages", frozenset({"aggregation", "network"}), _latency(facts)),
+    ]
+
+
+def _undelivered(facts: Facts) -> list[Block]:
+    analysis = facts.analysis
+    if analysis is None or not analysis.undelivered:
+        return []
+    frames = sum(one.frames for one in analysis.undelivered)
+    rows: list[list[Cell]] = [
+        [
+            f"PE {one.sender}",
+            f"PE {one.receiver}",
+            number(one.messages),
+            number(one.frames),
+            size(one.bytes),
+            f"{duration(one.oldest_ns - analysis.begin)} after the begin",
+        ]
+        for one in analysis.undelivered[:ROWS_MAX]
+    ]
+    return [
+        Paragraph(
+            f"{counted(frames, 'frame')} had been posted, and the receiver had not taken them at the end of its trace."
+        ),
+        Table(["from", "to", "messages", "frames", "bytes", "oldest posted"], rows, texts=2),
     ]
 
 

@@ -66,6 +66,18 @@ class Path:
         return sum(self.parts.values())
 
 
+@dataclass(slots=True)
+class Undelivered:
+    """Frames of one PE that another one had not taken at the end of its trace."""
+
+    sender: int
+    receiver: int
+    frames: int = 0
+    messages: int = 0
+    bytes: int = 0
+    oldest_ns: int = 0  # when the first of them was posted
+
+
 @dataclass
 class TraceAnalysis:
     pes: list[PeEvents]
@@ -81,7 +93,7 @@ class TraceAnalysis:
     costs: Costs
     simulated: bool
     lost: int
-    undelivered: int
+    undelivered: list[Undelivered]  # the most messages first
     unmatched: bool  # PEs of a process share buffers: frames have no numbers that both sides know
     residual_ns: float  # of the alignment of the clocks of hosts
     ended: bool
@@ -101,7 +113,7 @@ def analyse(folder: TraceFolder) -> TraceAnalysis:
     seen = [pe for pe in pes if pe.starts]
     begin = min((pe.begin for pe in seen), default=0)
     end = max((pe.end for pe in seen), default=0)
-    network, first, undelivered = _latencies(pes) if not foreign else ([], [], 0)
+    network, first, undelivered = _latencies(pes) if not foreign else ([], [], [])
     flushes: dict[int, Flushes] = {}
     for pe in pes:
         for handler, one in pe.flushes.items():
@@ -126,7 +138,7 @@ def analyse(folder: TraceFolder) -> TraceAnalysis:
         _costs(head.overhead_ns, head.latency_ns, head.gap_per_byte_ns, head.dials),
         head.simulated,
         lost,
-        undelivered if lost == 0 else 0,
+        undelivered if lost == 0 else [],
         foreign,
         residual,
         all(pe.has_end for pe in pes),
@@ -175,15 +187,21 @@ def _pairs(pes: list[PeEvents]):
             yield sender, pes[receiver], posted, taken, max(skip, 0), max(-skip, 0)
 
 
-def _latencies(pes: list[PeEvents]) -> tuple[list[int], list[int], int]:
+def _latencies(pes: list[PeEvents]) -> tuple[list[int], list[int], list[Undelivered]]:
     network: list[int] = []
     first: list[int] = []
-    undelivered = 0
-    for _, _, posted, taken, skip, skip_taken in _pairs(pes):
+    undelivered: dict[tuple[int, int], Undelivered] = {}
+    for sender, receiver, posted, taken, skip, skip_taken in _pairs(pes):
+        arrived = 0 if taken is None else max(skip + len(taken.times) - skip_taken, 0)
+        if arrived < len(posted.times):
+            key = sender.pe, receiver.pe
+            one = undelivered.setdefault(key, Undelivered(*key, oldest_ns=posted.times[arrived]))
+            one.frames += len(posted.times) - arrived
+            one.messages += sum(posted.messages[arrived:])
+            one.bytes += sum(posted.bytes[arrived:])
+            one.oldest_ns = min(one.oldest_ns, posted.times[arrived])
         if taken is None:
-            undelivered += len(posted.times)
             continue
-        undelivered += max(len(posted.times) - skip - len(taken.times) + skip_taken, 0)
         for at, age, messages, then in zip(
             posted.times[skip:], posted.ages[skip:], posted.messages[skip:], taken.times[skip_taken:]
         ):
@@ -195,7 +213,7 @@ def _latencies(pes: list[PeEvents]) -> tuple[list[int], list[int], int]:
                 first.append(age + under_way)
     network.sort()
     first.sort()
-    return network, first, undelivered
+    return network, first, sorted(undelivered.values(), key=lambda one: (-one.messages, -one.frames))
 
 
 def _align_hosts(pes: list[PeEvents]) -> float:

@@ -32,6 +32,19 @@ class Rules(unittest.TestCase):
             self.assertIn(word, f"{found[0].action} {found[0].evidence}")
         return found[0]
 
+    def test_a_run_without_an_end_names_the_pe_that_stopped(self) -> None:
+        first, second = MadePe(0), MadePe(1)
+        first.post(100, 1)
+        second.post(150, 0)
+        first.post(900_000, 1)
+        self.the_one(self.of_trace(advice.no_end, [first, second]), "PE 1 stopped", "900 us before", "2 frames to it")
+        second.post(890_000, 0)
+        found = self.of_trace(advice.no_end, [first, second])
+        self.the_one(found, "why the run did not come to its end", "2 PEs of 2", "from PE")
+        first.end(900_100)
+        second.end(900_100)
+        self.assertEqual(self.of_trace(advice.no_end, [first, second]), [])
+
     def test_imbalance_names_the_pe_with_most_work(self) -> None:
         value = counts(pes=8)
         for pe in value["per_pe"]:

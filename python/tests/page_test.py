@@ -189,6 +189,7 @@ class Pages(unittest.TestCase):
                 "path",
                 "timeline",
                 "phases",
+                "undelivered",
                 "communication",
                 "matrix",
                 "aggregation",
@@ -220,9 +221,10 @@ class Pages(unittest.TestCase):
     def test_missing_inputs_leave_their_sections_out(self) -> None:
         paths = self.every_input(4, neighbours(4, 5))
         ids = {path.name: self.check(self.page(path)).ids for path in paths}
+        of_trace = ["balance", "waits", "path", "timeline", "matrix", "aggregation", "latency", "network", "run"]
         self.assertEqual(
             ids["trace"],
-            ["advice", "balance", "waits", "path", "timeline", "matrix", "aggregation", "latency", "network", "run"],
+            ["advice", *of_trace[:4], "undelivered", *of_trace[4:]],
         )
         self.assertEqual(ids["counts"], ["advice", "balance", "phases", "communication", "aggregation", "run"])
         self.assertEqual(ids["result"], ["advice", "communication", "run"])
@@ -237,13 +239,19 @@ class Pages(unittest.TestCase):
             what: self.check(self.page(*paths, "--what", what)).ids
             for what in ("waits", "balance", "aggregation", "network", "waits,balance")
         }
-        self.assertEqual(chosen["waits"], ["advice", "waits", "path", "timeline", "run"])
-        self.assertEqual(chosen["balance"], ["advice", "balance", "timeline", "phases", "run"])
-        self.assertEqual(chosen["aggregation"], ["advice", "communication", "matrix", "aggregation", "latency", "run"])
+        self.assertEqual(chosen["waits"], ["advice", "waits", "path", "timeline", "undelivered", "run"])
+        self.assertEqual(chosen["balance"], ["advice", "balance", "timeline", "phases", "undelivered", "run"])
         self.assertEqual(
-            chosen["network"], ["advice", "path", "latency", "network", "slopes", "sensitivity", "predictions", "run"]
+            chosen["aggregation"], ["advice", "undelivered", "communication", "matrix", "aggregation", "latency", "run"]
         )
-        self.assertEqual(chosen["waits,balance"], ["advice", "balance", "waits", "path", "timeline", "phases", "run"])
+        self.assertEqual(
+            chosen["network"],
+            ["advice", "path", "undelivered", "latency", "network", "slopes", "sensitivity", "predictions", "run"],
+        )
+        self.assertEqual(
+            chosen["waits,balance"],
+            ["advice", "balance", "waits", "path", "timeline", "phases", "undelivered", "run"],
+        )
 
     def test_a_run_with_one_pe_gives_the_speedup_and_what_it_was_lost_to(self) -> None:
         def parts(*ns: float) -> dict:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -71,6 +74,38 @@ class Runs(unittest.TestCase):
         for dial, name in (("L=100us", "L"), ("o=50us", "o"), ("G=100ns", "G")):
             found = self.advice(self.run_program(8, "", STENCIL, "--dial", dial))
             self.assertIn(f"network's {name} sets the run time", found)
+
+    def end_by(self, signal_of_pe_1: signal.Signals) -> str:
+        """The text of a run of which PE 1 got a signal when it had posted frames. PE 0 sends to it until it notices."""
+        trace = self.folder / "trace"
+        program = (PROGRAMS / "headway-randomaccess", "--log2", "26", "--updates-per-word", "1000")
+        command = (COMMAND, "run", "-n", "2", "--stall", "1s", "--trace", trace, *program)
+        with subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            until = time.monotonic() + 60
+            pid = written = 0
+            while written < 1000 and time.monotonic() < until and run.poll() is None:
+                time.sleep(0.01)
+                try:
+                    head = (trace / "pe-1.trace").read_bytes()[:256]
+                except FileNotFoundError:
+                    continue
+                if len(head) == 256:
+                    (written,), (pid,) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<I", head, 92)
+            self.assertGreaterEqual(written, 1000)
+            os.kill(pid, signal_of_pe_1)
+            run.communicate(timeout=60)
+            self.assertNotEqual(run.returncode, 0)
+        ended = call(COMMAND, "report", trace, "--text")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        return ended.stdout
+
+    def test_a_killed_run_leaves_a_trace_with_what_was_not_delivered(self) -> None:
+        self.assertRegex(self.end_by(signal.SIGKILL), "did not come to its end(.|\n)*Find out why")
+
+    def test_a_stalled_run_leaves_a_trace_with_what_was_not_delivered(self) -> None:
+        text = self.end_by(signal.SIGSTOP)
+        self.assertIn("Find out why PE 1 stopped.", text)
+        self.assertRegex(text, r"Undelivered frames(.|\n)*\nPE 0 +PE 1 +")
 
     def test_healthy_runs_get_no_advice(self) -> None:
         healthy = (

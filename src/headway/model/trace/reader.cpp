@@ -151,6 +151,9 @@ PeTrace read_trace(const std::string& path, const ReadOptions& options) {
   PeTrace trace;
   file.read(&trace.header, sizeof(Header));
   check(file, trace.header);
+  // Once the ring has been filled, newer records have replaced older ones.
+  if (trace.header.written <= trace.header.records_max)
+    trace.header.written = std::min(trace.header.written, options.written_max);
   read_names(file, trace);
   read_records(file, trace);
   if (trace.lost != 0 && !options.may_lose_records) {

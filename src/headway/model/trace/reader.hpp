@@ -2,6 +2,7 @@
 /// Reads the files of a traced run.
 #pragma once
 
+#include <cstdint>
 #include <headway/model/trace/record.hpp>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct PeTrace {
 struct ReadOptions {
   bool may_be_unended = false;
   bool may_lose_records = false;
+  /// Records that the PE of a run that goes on makes after so many are left out.
+  std::uint64_t written_max = UINT64_MAX;
 };
 
 /// One file. SystemError with one line that names the file and the reason: it cannot be read, is of another kind

@@ -91,6 +91,8 @@ TEST(TraceReader, a_run_that_did_not_end_is_read_where_the_caller_allows_it) {
   EXPECT_EQ(read.records.size(), 3u);
   EXPECT_FALSE(read.ended);
   EXPECT_EQ(read.lost, 0u);
+  // Read again while the run goes on.
+  EXPECT_EQ(read_trace(folder.file(0), {.may_be_unended = true, .written_max = 2}).records.size(), 2u);
   made.header.written = 0;
   folder.write(0, bytes_of(made));
   EXPECT_EQ(read_trace(folder.file(0), {.may_be_unended = true}).records.size(), 0u);
