@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+TOPICS = ("waits", "balance", "aggregation", "network")  # of sections
+
+
 @dataclass
 class Bar:
     """A cell with a bar behind its text."""

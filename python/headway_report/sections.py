@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .blocks import Paragraph, Section, Table
+from .blocks import TOPICS, Paragraph, Section, Table
 from .facts import Facts
 from .inputs import KINDS
 from .sections_frames import frame_sections
@@ -11,9 +11,6 @@ from .sections_network import network_sections
 from .sections_speedup import speedup_sections
 from .sections_time import time_sections
 from .units import counted, duration, number, size
-
-TOPICS = ("waits", "balance", "aggregation", "network")
-
 
 def sections_of(facts: Facts, topics: set[str]) -> list[Section]:
     """Those of these topics for which the inputs have numbers."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .blocks import Bar, Block, Cell, Chart, Paragraph, Section, Table
+from .blocks import TOPICS, Bar, Block, Cell, Chart, Paragraph, Section, Table
 from .charts import histogram, matrix
 from .facts import Facts
 from .sections_time import ROWS_MAX
@@ -11,12 +11,9 @@ from .trace_events import REASONS
 from .units import counted, duration, number, percent, size
 
 
-UNDELIVERED_TOPICS = ("waits", "balance", "aggregation", "network")
-
-
 def frame_sections(facts: Facts) -> list[Section]:
     return [
-        Section("undelivered", "Undelivered frames", frozenset(UNDELIVERED_TOPICS), _undelivered(facts)),
+        Section("undelivered", "Undelivered frames", frozenset(TOPICS), _undelivered(facts)),
         Section("communication", "Communication", frozenset({"aggregation"}), _communication(facts)),
         Section("matrix", "Messages between PEs", frozenset({"aggregation"}), _matrix(facts)),
         Section("aggregation", "Fill and flush of buffers", frozenset({"aggregation"}), _aggregation(facts)),

@@ -56,10 +56,12 @@ def _speedup(facts: Facts) -> list[Block]:
 def _times_of_phases(counts: Counts, pe: int) -> dict[tuple[str, ...], float]:
     """Of one PE, by the names of the phase and of those it lies in."""
     keys: list[tuple[str, ...]] = []
+    times: dict[tuple[str, ...], float] = {}
     for phase in counts.phases[pe] if counts.phases else []:
         inside = phase.parent is not None and 0 <= phase.parent < len(keys)
         keys.append((*(keys[phase.parent] if inside else ()), phase.name))
-    return {key: sum(phase.ns.values()) for key, phase in zip(keys, counts.phases[pe] if counts.phases else [])}
+        times[keys[-1]] = sum(phase.ns.values())
+    return times
 
 
 def _phases(one: Counts, counts: Counts) -> list[list[str]]:
