@@ -34,4 +34,20 @@ inline std::uint64_t cycles() {
 #endif
 }
 
+/// The processor's clock and another one at the same moment.
+struct ClockPair {
+  std::uint64_t ticks;
+  std::int64_t ns;
+  std::uint64_t uncertainty;  // in ticks; large if the system ran something else meanwhile
+};
+
+/// `now()` reads the other clock, in ns.
+template <class Now>
+ClockPair read_both_clocks(Now now) {
+  const std::uint64_t before = cycles();
+  const std::int64_t ns = now();
+  const std::uint64_t after = cycles();
+  return {before + (after - before) / 2, ns, after - before};
+}
+
 }  // namespace headway::base

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <headway/am/engine.hpp>
+#include <headway/base/cycles.hpp>
 
 namespace headway::object {
 
@@ -15,10 +16,8 @@ class LoadClock {
   LoadClock(am::Engine& engine, bool wanted);
 
   std::uint64_t read() const {
-#if defined(__x86_64__)
     if (counts_) [[likely]]
-      return __builtin_ia32_rdtsc();
-#endif
+      return base::cycles();
     return std::uint64_t(engine_->now());
   }
   double seconds(std::uint64_t from, std::uint64_t to) const {
