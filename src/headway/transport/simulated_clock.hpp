@@ -20,7 +20,7 @@ class SimulatedClock {
 
   struct Times {
     std::int64_t now_ns;
-    std::int64_t computed_ns;  // of it, what the PE has computed: charged by the program, or measured
+    std::int64_t computed_ns;  // the part of it that the PE computed: charged by the program, or measured
   };
   /// Reading them costs no simulated time. Empty if this endpoint lies over one in real time.
   virtual std::optional<Times> times() const = 0;

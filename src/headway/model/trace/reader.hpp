@@ -21,7 +21,7 @@ struct PeTrace {
   std::string name_of(NameKind kind, std::uint32_t number) const;
 };
 
-/// What a caller can use beside whole traces of runs that ended.
+/// Traces that a caller accepts, beside whole ones of runs that ended.
 struct ReadOptions {
   bool may_be_unended = false;
   bool may_lose_records = false;

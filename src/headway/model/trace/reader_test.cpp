@@ -78,7 +78,7 @@ TEST(TraceReader, names_and_phases_are_read) {
   EXPECT_EQ(read.records[3].kind, Kind::phase_ends);
 }
 
-// What a killed PE leaves: places that it never used follow its last record.
+// The file of a killed PE: unused places follow its last record.
 TEST(TraceReader, a_run_that_did_not_end_is_read_where_the_caller_allows_it) {
   const Folder folder;
   PeTrace made = MadeTrace(0, 2).post(100, 1).post(200, 1).end(300);

@@ -31,25 +31,17 @@ class TraceClock {
   }
 
  private:
-  struct Both {
-    std::uint64_t ticks = 0;
-    std::int64_t ns = 0;
-  };
   static constexpr double apart_ns = 1e6;
   static constexpr std::int64_t rate_ns_min = 1'000'000;  // the rate is known after that time
   static constexpr int tries = 8;
 
-  /// Of several reads the quickest one, so that little happens between the two clocks.
-  Both read_both() const {
-    Both best;
-    std::uint64_t least = UINT64_MAX;
-    for (int i = 0; i < tries; ++i) {
-      const std::uint64_t before = base::cycles();
-      const std::int64_t ns = endpoint_->now();
-      const std::uint64_t after = base::cycles();
-      if (after - before >= least) continue;
-      least = after - before;
-      best = {before + (after - before) / 2, ns};
+  /// The best of several tries.
+  base::ClockPair read_both() const {
+    const auto now = [this] { return endpoint_->now(); };
+    base::ClockPair best = base::read_both_clocks(now);
+    for (int i = 1; i < tries; ++i) {
+      const base::ClockPair next = base::read_both_clocks(now);
+      if (next.uncertainty < best.uncertainty) best = next;
     }
     return best;
   }
@@ -65,7 +57,7 @@ class TraceClock {
 
   const transport::Endpoint* endpoint_;
   bool counts_ticks_;
-  Both first_, last_;
+  base::ClockPair first_{}, last_{};
   double ns_per_tick_ = 0;
   std::int64_t given_ = INT64_MIN;
 };

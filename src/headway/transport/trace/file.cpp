@@ -21,12 +21,12 @@ using model::trace::Record;
 
 constexpr std::size_t header_bytes = sizeof(Header) + model::trace::names_max * sizeof(NameEntry);
 static_assert(header_bytes % sizeof(Record) == 0);
-constexpr std::size_t piece = std::size_t(1) << 15;  // records whose blocks are reserved together: 1 MiB
-constexpr std::size_t touched_together = piece / 8;
-constexpr std::size_t touched_first_by_all = 64 * piece;  // before the run begins, by all PEs together
+constexpr std::size_t piece = std::size_t(1) << 15;  // 1 MiB of records: disk blocks are reserved for so many
+constexpr std::size_t prefaulted_together = piece / 8;
+constexpr std::size_t prefaulted_first_by_all = 64 * piece;  // before the run begins, by all PEs together
 
-std::size_t touched_first(std::size_t pes) {
-  return std::clamp(touched_first_by_all / pes, touched_together, 4 * piece);
+std::size_t prefaulted_first(std::size_t pes) {
+  return std::clamp(prefaulted_first_by_all / pes, prefaulted_together, 4 * piece);
 }
 
 /// Takes the writer's errno.
@@ -56,7 +56,7 @@ TraceFile::TraceFile(const std::string& folder, const Header& header, std::size_
     refuse_and_close("made so long");
   }
   if (ftruncate(file_, off_t(bytes_)) != 0) refuse_and_close("made so long");
-  places_ = std::min(touched_first(header.pes), records_max);
+  places_ = std::min(prefaulted_first(header.pes), records_max);
   if (!reserve(places_)) refuse_and_close("written");
   void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (at == MAP_FAILED) refuse_and_close("mapped");
@@ -69,13 +69,14 @@ TraceFile::TraceFile(const std::string& folder, const Header& header, std::size_
   header_->records_max = records_max;
   header_->names_begin = sizeof(Header);
   ring_ = reinterpret_cast<Record*>(static_cast<std::byte*>(at) + header_bytes);
-  touch(places_);
+  prefault(places_);
 }
 
 TraceFile::~TraceFile() {
   const std::uint64_t used = std::min(written_, header_->records_max);
   munmap(header_, bytes_);
-  [[maybe_unused]] const int cut = ftruncate(file_, off_t(header_bytes + used * sizeof(Record)));  // readers need none
+  [[maybe_unused]] const int cut =
+      ftruncate(file_, off_t(header_bytes + used * sizeof(Record)));  // readers go by `written`
   close(file_);
 }
 
@@ -88,25 +89,25 @@ bool TraceFile::reserve(std::size_t places) {
   }
 }
 
-/// The first write to a page of a file takes microseconds; for many pages in one call a third of that.
-void TraceFile::touch(std::size_t places) {
+/// The page fault of a first write to a file takes microseconds; many pages in one call take a third of that each.
+void TraceFile::prefault(std::size_t places) {
   const auto page = std::size_t(sysconf(_SC_PAGESIZE));
   auto* const file = reinterpret_cast<std::byte*>(header_);
-  const std::size_t from = (header_bytes + touched_ * sizeof(Record)) / page * page;
+  const std::size_t from = (header_bytes + prefaulted_ * sizeof(Record)) / page * page;
   const std::size_t end = std::min(header_bytes + places * sizeof(Record), bytes_);
 #ifdef MADV_POPULATE_WRITE
   madvise(file + from, end - from, MADV_POPULATE_WRITE);  // an older kernel refuses it, and pages come as they are used
 #endif
-  touched_ = places;
+  prefaulted_ = places;
 }
 
-/// The places that are touched are used: touches more, reserves more, or begins again at the first one.
+/// All places with pages are used: gets more pages, reserves more blocks, or begins again at the first place.
 void TraceFile::go_on() {
-  if (place_ < places_) return touch(std::min(place_ + touched_together, places_));
+  if (place_ < places_) return prefault(std::min(place_ + prefaulted_together, places_));
   const std::size_t more = std::min<std::size_t>(places_ + piece, header_->records_max);
   if (place_ < header_->records_max && reserve(more)) {
     places_ = more;
-    return touch(std::min(place_ + touched_together, places_));
+    return prefault(std::min(place_ + prefaulted_together, places_));
   }
   header_->records_max = places_;
   place_ = 0;

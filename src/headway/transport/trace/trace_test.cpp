@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Traces of PEs of a simulated world: their records, their files, and replays of them.
 #include <gtest/gtest.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <headway/model/trace/slopes.hpp>
 #include <headway/transport/dial/endpoint.hpp>
@@ -245,6 +247,29 @@ TEST(Traces, a_flush_stands_directly_before_its_post) {
   EXPECT_EQ(records[3].detail, 4);
   EXPECT_EQ(records[3].messages, 7u);
   EXPECT_NEAR(records[3].bytes, 5000, 500);
+}
+
+/// An endpoint in real time, of which nothing but the clock is used.
+class RealClock final : public transport::ForwardingEndpoint {
+ public:
+  explicit RealClock(transport::Endpoint& inner) : transport::ForwardingEndpoint(inner) {}
+  std::int64_t now() const override { return base::clock_ns(CLOCK_MONOTONIC); }
+};
+
+TEST(Traces, the_clock_of_ticks_agrees_with_that_of_the_endpoint_and_never_goes_back) {
+  sim::World world({.pes = 1, .frame_memory_bytes = std::size_t(1) << 20});
+  const RealClock real(world.endpoint(0));
+  TraceClock clock(real, false);
+  // The rate is known to a small part of the time since the last look at the endpoint's clock, at most 1 ms.
+  constexpr std::int64_t error_ns = 10'000;
+  std::int64_t last = 0;
+  for (const std::int64_t end = real.now() + 20'000'000; last < end;) {
+    const std::int64_t before = real.now(), ns = clock.now(), after = real.now();
+    ASSERT_GE(ns, last);
+    ASSERT_GE(ns, before - error_ns);
+    ASSERT_LE(ns, after + error_ns);
+    last = ns;
+  }
 }
 
 TEST(Traces, a_file_that_cannot_be_made_is_refused_with_its_name) {
