@@ -128,6 +128,13 @@ std::uint64_t Core::waiting_messages(am::ScopeId scope) const {
   return messages;
 }
 
+void Core::add_statistics(report::PeStatistics& all) const {
+  const Counters& counters = poster_.counters();
+  all.frames += counters.frames + counters.by_value;
+  all.forwarded += counters.forwarded;
+  all.buffer_bytes += table_.open_bytes();
+}
+
 AggregatorStatistics Core::statistics() const {
   const SlotTable::Open open = table_.in_open_buffers();
   return poster_.counters().statistics(open.messages, open.bytes, engine().store());

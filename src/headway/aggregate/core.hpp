@@ -38,6 +38,7 @@ class Core : public am::FrameHandler {
   bool ready() const override { return ready_; }
   std::uint64_t waiting_messages(am::ScopeId scope) const override;
   void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const override { table_.count_open(by_target); }
+  void add_statistics(report::PeStatistics& all) const override;
 
   /// The options in effect.
   const AggregatorOptions& options() const { return options_; }

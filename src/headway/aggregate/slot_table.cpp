@@ -95,8 +95,7 @@ void SlotTable::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
 
 /// Called when this PE has opened a buffer for `target`.
 void SlotTable::count_peaks(std::size_t target) {
-  const std::uint64_t together = merger_ == nullptr ? 0 : merger_->open_bytes();
-  poster_->counters().count_peaks(open_bytes_ + together, engine_->store().outstanding_bytes(target));
+  poster_->counters().count_peaks(open_bytes(), engine_->store().outstanding_bytes(target));
 }
 
 std::size_t SlotTable::room_everywhere(std::size_t bytes) const {

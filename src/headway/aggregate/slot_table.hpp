@@ -140,6 +140,8 @@ class SlotTable {
   void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const;
   /// As flush_open(). Messages of this PE in buffers of its process do not wait for other PEs.
   void flush_now();
+  /// Of this PE's memory, in open buffers.
+  std::uint64_t open_bytes() const { return open_bytes_ + (merger_ == nullptr ? 0 : merger_->open_bytes()); }
   bool has_open() const { return open_bytes_ != 0 || merger_ != nullptr; }
   /// Messages in open buffers of this PE alone, and their bytes.
   struct Open {

@@ -120,11 +120,8 @@ void Engine::poll_some() {
 }
 
 bool Engine::progress_round(unsigned frames_max) {
-  if (const std::uint32_t wanted = board_->report_wanted.load(std::memory_order_relaxed); wanted != report_given_)
-      [[unlikely]] {
-    report_given_ = wanted;
-    options_.give_report(wanted, report());
-  }
+  if (const std::uint32_t wanted = board_->wanted.load(std::memory_order_relaxed); wanted != answered_) [[unlikely]]
+    answer(wanted);
   bool any = store_.queued() && store_.drain();
   any |= handle_arrived(frames_max);
   enter_scope(scopes_.of_main_program());
@@ -396,6 +393,7 @@ void Engine::remove_handler(std::uint32_t number) {
   Entry& entry = *handlers_.find(number);
   if (removed_.size() == removed_max) removed_.pop_front();
   removed_.push_back({number, entry.handler->ready(), entry.handler->description()});
+  entry.handler->add_statistics(of_removed_handlers_);
   for (std::vector<Held>& paused : entry.paused) {
     paused_frames_ -= paused.size();
     for (Held& held : paused) early_.push_back(std::move(held));  // the next quiesce() reports these messages

@@ -19,6 +19,7 @@
 #include <headway/base/settings.hpp>
 #include <headway/report/board.hpp>
 #include <headway/report/stall_page.hpp>
+#include <headway/report/statistics.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
 #include <map>
@@ -85,6 +86,8 @@ class FrameHandler {
   virtual std::uint64_t waiting_messages(ScopeId) const { return 0; }
   /// Adds the messages in open buffers to the counts, by the receiver of the buffer.
   virtual void count_open(std::map<std::uint32_t, std::uint64_t>& /* by_target */) const {}
+  /// Adds its frames, forwarded messages and open buffers.
+  virtual void add_statistics(report::PeStatistics& /* all */) const {}
 };
 
 /// State of a higher layer on one PE. The engine makes all extensions, in the same order on every PE, before the
@@ -136,7 +139,7 @@ struct EngineOptions {
   std::function<void()> when_failed = [] {};
   // The engine stores a function there that makes its report. Valid while the engine exists, on its thread.
   std::function<report::PeReport()>* reporter = nullptr;
-  // Called when PeBoard::report_wanted has changed, with its value.
+  // Called when a report is wanted, with the number of the request.
   std::function<void(std::uint32_t request, const report::PeReport& report)> give_report =
       [](std::uint32_t, const report::PeReport&) {};
 };
@@ -423,6 +426,8 @@ class Engine {
   std::uint64_t outstanding_bytes() const;
   void add_undelivered(std::vector<std::string>& lines) const;
   void add_memory(std::vector<std::string>& lines) const;
+  void answer(std::uint32_t wanted);
+  void publish_statistics(std::uint32_t request);
   void enter_wait(report::Phase what, std::uint32_t peer);
   void leave_wait();
   void publish_counts();
@@ -451,7 +456,8 @@ class Engine {
   std::vector<Held> early_;         // for handlers that do not exist yet, or are not ready
   std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun on this PE
   std::vector<Held> mismatched_;    // of another signature: until the sender has described its handler
-  std::uint32_t report_given_ = 0;  // the number of the last request answered
+  std::uint32_t answered_ = 0;      // PeBoard::wanted of the last requests answered
+  report::PeStatistics of_removed_handlers_;
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;
   std::int64_t idle_since_ = 0, spin_ns_;  // time that it spins before it sleeps

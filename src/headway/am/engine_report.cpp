@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The PE's part of a report: messages that cannot be delivered, and the PEs that it waits for.
+/// The PE's answers: its part of a report, which names messages that cannot be delivered and the PEs that it waits for,
+/// and statistics.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
 #include <map>
+#include <utility>
 
 namespace headway::am {
 namespace {
@@ -206,6 +208,30 @@ report::PeReport Engine::report() {
   add_undelivered(report.lines);
   add_memory(report.lines);
   return report;
+}
+
+// --- statistics
+
+void Engine::answer(std::uint32_t wanted) {
+  const std::uint32_t before = std::exchange(answered_, wanted);
+  if (report::report_in(wanted) != report::report_in(before)) options_.give_report(report::report_in(wanted), report());
+  if (report::statistics_in(wanted) != report::statistics_in(before))
+    publish_statistics(report::statistics_in(wanted));
+}
+
+void Engine::publish_statistics(std::uint32_t request) {
+  publish_counts();
+  report::PeStatistics all = of_removed_handlers_;
+  all.buffer_bytes = 0;
+  handlers_.for_each([&](std::uint32_t, const Entry& entry) { entry.handler->add_statistics(all); });
+  all.time_ns = std::uint64_t(now());
+  all.created = scopes_.created(root_scope);
+  all.handled = scopes_.handled(root_scope);
+  all.memory_bytes = store_.outstanding_bytes_with_hops(0);
+  all.budget_bytes = store_.budget_bytes();
+  all.spill_bytes = store_.spill_bytes();
+  all.spilled_frames = store_.spilled_frames();
+  report::give_statistics(*board_, request, all);
 }
 
 }  // namespace headway::am

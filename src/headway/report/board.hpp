@@ -70,6 +70,19 @@ struct MeetingPlace {
 };
 static_assert(sizeof(MeetingPlace::Slot) == 128);
 
+// PeBoard::wanted has the numbers of two requests, so that the PE looks at one word:
+//
+//     bit 31 ... 8: report, from 0 on | bit 7 ... 0: statistics, from 1 on; 0: none so far
+inline constexpr std::uint32_t report_numbers = 1 << 24, statistics_numbers = 255;
+constexpr std::uint32_t report_in(std::uint32_t wanted) { return wanted >> 8; }
+constexpr std::uint32_t statistics_in(std::uint32_t wanted) { return wanted & 0xff; }
+constexpr std::uint32_t with_report(std::uint32_t wanted, std::uint32_t number) {
+  return (number % report_numbers) << 8 | statistics_in(wanted);
+}
+constexpr std::uint32_t with_statistics(std::uint32_t wanted, std::uint32_t number) {
+  return report_in(wanted) << 8 | ((number - 1) % statistics_numbers + 1);
+}
+
 struct PeBoard {
   std::atomic<Phase> phase;
   std::atomic<std::uint32_t> waiting_for;  // the PE that it waits for, or no_pe
@@ -79,11 +92,13 @@ struct PeBoard {
   std::atomic<std::uint64_t> held_frames;      // frames that wait for memory or a handler, updated like `created`
   std::atomic<std::uint64_t> frames_received;  // from all PEs, including control messages
   std::atomic<LastHandler> last_handler;
-  std::atomic<std::uint32_t> report_wanted;     // number of the last request for a report; the requester writes it
+  std::atomic<std::uint32_t> wanted;            // the last requests; requesters write it
   std::atomic<std::int32_t> thread;             // kernel thread id of the PE's thread; 0: unknown
   std::atomic<std::uint32_t> process_finished;  // 1: the whole process has left run(), and `status` is valid
   std::int32_t status;
   std::atomic<FailureKind> failure;
+  std::atomic<std::uint32_t> statistics_given;  // the request that `statistics` answers, written last
+  std::atomic<std::uint64_t> statistics[10];    // PeStatistics
   char failure_text[8000];
   char program[1024];                         // path of the program; in the board of the process's first PE
   char build_identity[64];                    // its build, likewise

@@ -10,7 +10,7 @@
 
 namespace headway::report {
 
-/// The PE's thread writes one answer per request (PeBoard::report_wanted), and stores the request's number last. The
+/// The PE's thread writes one answer per request (PeBoard::wanted), and stores the request's number last. The
 /// supervisor reads only the answer to its newest request. So it never reads an answer while it is written.
 struct ReportArea {
   static constexpr std::size_t waits_for_max = 64, stack_depth_max = 64;

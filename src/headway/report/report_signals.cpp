@@ -57,7 +57,7 @@ void write_stack(int, siginfo_t*, void* context) {
     const bool found = interrupted != addresses + count;
     void** const first = found ? interrupted : addresses;
     put_stack(*thread_state.area, first, int(addresses + count - first), found);
-    thread_state.area->stack_given.store(thread_state.board->report_wanted.load(std::memory_order_relaxed),
+    thread_state.area->stack_given.store(report_in(thread_state.board->wanted.load(std::memory_order_relaxed)),
                                          std::memory_order_release);
   }
   errno = error;

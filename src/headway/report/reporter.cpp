@@ -35,7 +35,7 @@ bool Reporter::waits_for_start(std::size_t pe) const {
 
 void Reporter::begin(std::int64_t now, const PidOf& pid_of, bool disturb) {
   disturb_ = disturb;
-  ++request_;
+  request_ = (request_ + 1) % report_numbers;
   symbols_ = std::make_unique<Symbols>();
   std::map<pid_t, char> states;
   for (std::size_t pe = 0; pe < requests_.size(); ++pe) {
@@ -48,7 +48,10 @@ void Reporter::begin(std::int64_t now, const PidOf& pid_of, bool disturb) {
                      false,
                      moves_of(board),
                      {}};
-    board.report_wanted.store(request_, std::memory_order_release);
+    std::uint32_t wanted = board.wanted.load(std::memory_order_relaxed);
+    while (!board.wanted.compare_exchange_weak(wanted, with_report(wanted, request_), std::memory_order_release,
+                                               std::memory_order_relaxed)) {
+    }
     if (requests_[pe].expected) local::Doorbell(segment_->control(pe).sleeping).ring();
   }
   state_ = State::asking;

@@ -15,7 +15,8 @@
 
 namespace headway::local {
 namespace {
-constexpr std::uint64_t segment_magic = 0x31796177'64616568;  // "headway1"
+// "headway2". Changes with the layout of boards, too: `headway watch` attaches to runs of other builds.
+constexpr std::uint64_t segment_magic = 0x32796177'64616568;
 constexpr std::size_t huge_page = std::size_t(2) << 20;
 // Frames begin so far into a page. Messages to and from the network are copied between a frame and memory that begins
 // at the start of a page; a load waits for an older store to the same place in another page.
