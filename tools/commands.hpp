@@ -14,6 +14,7 @@ int slopes_command(int argc, char** argv);
 int trace_command(int argc, char** argv);
 int report_command(int argc, char** argv);
 int mpi_report_command(int argc, char** argv);
+int watch_command(int argc, char** argv);
 int platform_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
 int info_command(int argc, char** argv);

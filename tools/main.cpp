@@ -30,6 +30,7 @@ constexpr std::array all_commands = {
             "explain a run on one page, with advice; two files of a kind are compared"},
     Command{"mpi-report", mpi_report_command, "MPIRUN ARGS ./app ARGS",
             "which MPI calls an unmodified program makes, and what would change"},
+    Command{"watch", watch_command, "[options] [PID]", "what a running program does, live, on one host or several"},
     Command{"platform", platform_command, "MACHINE --pes N", "write a machine as a platform of SimGrid"},
     Command{"doctor", doctor_command, "", "what this machine offers and what is wrong with it, with the cure"},
     Command{"info", info_command, "", "version, build, layers, transports, plug-ins"},
