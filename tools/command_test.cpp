@@ -52,7 +52,6 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"watch", "--program", "a", "12"}, {"--program", "PID"}},
       {{"watch", "--agent", "a"}, {"--agent", "--hosts"}},
       {{"watch", "999999999"}, {"999999999", "no process"}},
-      {{"watch", "1"}, {"PID", "process 1"}},
       {{"platform"}, {"MACHINE"}},
       {{"platform", "summit"}, {"--pes", "1 to 1000000"}},
       {{"platform", "sumit", "--pes", "2"}, {"'sumit'", "cori, cs-2"}},

@@ -35,7 +35,8 @@ struct Request {
 
 std::optional<int> parse(Request& request, int argc, char** argv) {
   bench::CommandLine app(
-      "Shows what a running program does: rates of messages and frames, waiting, memory and spill of each PE. PID is any "
+      "Shows what a running program does: rates of messages and frames, waiting, memory and spill of each PE. PID is "
+      "any "
       "process of the run, or the one that started it; without PID the only run of this user is shown. q or Ctrl-C "
       "ends the watch, never the program.",
       name);
@@ -129,9 +130,8 @@ int watch_command(int argc, char** argv) {
     switch (source->next(wait, output, view)) {
       case WatchSource::Next::interrupted: return 0;
       case WatchSource::Next::ended:
-        output.note(fmt::format("{}: {}", name,
-                                view.program.empty() ? "the watch has ended"
-                                                     : fmt::format("{} has ended", view.program)));
+        output.note(fmt::format(
+            "{}: {}", name, view.program.empty() ? "the watch has ended" : fmt::format("{} has ended", view.program)));
         return source->status();
       case WatchSource::Next::view:
         if (!output.show(view)) return 0;  // the reader has seen enough

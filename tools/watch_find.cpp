@@ -54,9 +54,7 @@ bool add_runs_of(pid_t pid, std::vector<FoundRun>& runs) {
     if (fs::read_symlink(at->path(), closed).native() != link_of_segment || closed) continue;
     struct stat status {};
     if (stat(at->path().c_str(), &status) != 0) continue;
-    const auto is_same = [&](const FoundRun& run) {
-      return run.device == status.st_dev && run.inode == status.st_ino;
-    };
+    const auto is_same = [&](const FoundRun& run) { return run.device == status.st_dev && run.inode == status.st_ino; };
     auto run = std::ranges::find_if(runs, is_same);
     if (run == runs.end()) run = runs.insert(run, FoundRun{status.st_dev, status.st_ino, {}});
     if (run->holders.empty() || run->holders.back().pid != pid)

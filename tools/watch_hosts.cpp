@@ -136,7 +136,7 @@ class Watcher {
     if (status == 0 || !failure_.empty()) return;
     while (error_text_.ends_with('\n')) error_text_.pop_back();
     const std::string last = error_text_.substr(error_text_.rfind('\n') + 1);
-    failure_ = !last.empty()          ? last
+    failure_ = !last.empty()         ? last
                : WIFSIGNALED(status) ? fmt::format("its watcher was ended by signal {}", WTERMSIG(status))
                                      : fmt::format("its watcher ended with status {}", WEXITSTATUS(status));
   }

@@ -104,9 +104,12 @@ bool WatchOutput::show(const View& view) {
   if (form_ == Form::tables) return put(joined(draw(view, {}), "\n") + "\n");
   last_ = view;
   std::string text(to_top);
-  const std::vector<std::string> lines = draw(view, window_size(), notes_);
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    text.append(i == 0 ? "" : "\r\n").append(lines[i]).append(lines[i].size() < window_size().columns ? clear_line : "");
+  const WindowSize window = window_size();
+  const std::vector<std::string> lines = draw(view, window, notes_);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    text.append(i == 0 ? "" : "\r\n").append(lines[i]);
+    if (lines[i].size() < window.columns) text += clear_line;  // in the last column it would clear that
+  }
   return put(text.append(clear_below));
 }
 

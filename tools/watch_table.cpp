@@ -44,8 +44,8 @@ constexpr std::array columns = {
     Column{"PE", 100, false, [](const WatchedPe& pe) { return fmt::format("{}", pe.pe); },
            [](const Sums&) { return std::string("all"); }},
     Column{"host", 70, true, [](const WatchedPe& pe) { return pe.host; }, nothing},
-    Column{"process", 10, false,
-           [](const WatchedPe& pe) { return pe.pid == 0 ? unknown : fmt::format("{}", pe.pid); }, nothing},
+    Column{"process", 10, false, [](const WatchedPe& pe) { return pe.pid == 0 ? unknown : fmt::format("{}", pe.pid); },
+           nothing},
     Column{"messages/s", 99, false, [](const WatchedPe& pe) { return rate(pe.rates, &Rates::messages_per_s); },
            [](const Sums& sums) { return short_number(sums.rates.messages_per_s); }},
     Column{"handled/s", 40, false, [](const WatchedPe& pe) { return rate(pe.rates, &Rates::handled_per_s); },
@@ -97,7 +97,8 @@ std::string line_of(const Cells& cells, const std::vector<std::size_t>& widths) 
   for (std::size_t c = 0; c < cells.size(); ++c) {
     if (widths[c] == 0) continue;
     if (!line.empty()) line += "  ";
-    line += columns[c].is_text ? fmt::format("{:<{}}", cells[c], widths[c]) : fmt::format("{:>{}}", cells[c], widths[c]);
+    line +=
+        columns[c].is_text ? fmt::format("{:<{}}", cells[c], widths[c]) : fmt::format("{:>{}}", cells[c], widths[c]);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -143,7 +144,10 @@ std::string short_number(double number) {
   constexpr std::string_view units = " kMGT";
   std::size_t unit = 0;
   for (; number >= 999.5 && unit + 1 < units.size(); ++unit) number /= 1000;
-  const int digits = unit == 0 && number == double(std::int64_t(number)) ? 0 : number < 9.995 ? 2 : number < 99.95 ? 1 : 0;
+  const int digits = unit == 0 && number == double(std::int64_t(number)) ? 0
+                     : number < 9.995                                    ? 2
+                     : number < 99.95                                    ? 1
+                                                                         : 0;
   return fmt::format("{:.{}f}{}", number, digits, unit == 0 ? "" : std::string(1, units[unit]));
 }
 
@@ -159,7 +163,8 @@ std::vector<std::string> draw(const View& view, const WindowSize& size, const st
   const Sums sums = sums_of(view);
   // Title, heads of columns and sums come first; then PEs, then a line about PEs that are not shown.
   constexpr std::size_t other_lines = 3;
-  const std::size_t notes_shown = std::min(notes.size(), size.lines > other_lines + 2 ? size.lines - other_lines - 2 : 0);
+  const std::size_t notes_shown =
+      std::min(notes.size(), size.lines > other_lines + 2 ? size.lines - other_lines - 2 : 0);
   const std::size_t room = size.lines - std::min(size.lines, other_lines + notes_shown);
   const bool all = view.pes.size() <= room;
   const std::size_t count = all ? view.pes.size() : room - std::min<std::size_t>(room, 1);
@@ -178,8 +183,8 @@ std::vector<std::string> draw(const View& view, const WindowSize& size, const st
   std::vector<std::string> lines = {title_of(view, sums.answered)};
   for (const Cells& row : rows) lines.push_back(line_of(row, widths));
   if (!all && room > 0)
-    lines.push_back(fmt::format("{} more, which wait neither most nor least",
-                                base::counted(view.pes.size() - count, "PE")));
+    lines.push_back(
+        fmt::format("{} more, which wait neither most nor least", base::counted(view.pes.size() - count, "PE")));
   lines.insert(lines.end(), notes.begin(), notes.begin() + std::ptrdiff_t(notes_shown));
   if (lines.size() > size.lines) lines.resize(size.lines);
   for (std::string& line : lines) line = cut(std::move(line), size.columns);

@@ -28,8 +28,8 @@ struct WatchedPe {
   std::string host;  // with --hosts
   pid_t pid = 0;     // 0: unknown
   std::string state;
-  std::optional<Rates> rates;              // empty: the PE has not answered in this interval
-  std::optional<double> waiting, handling; // shares of the samples; empty in a simulated run
+  std::optional<Rates> rates;                           // empty: the PE has not answered in this interval
+  std::optional<double> waiting, handling;              // shares of the samples; empty in a simulated run
   std::uint64_t messages = 0, handled = 0, frames = 0;  // since the run began
   std::uint64_t buffer_bytes = 0, memory_bytes = 0, budget_bytes = 0, spill_bytes = 0, spilled_frames = 0;
   std::optional<std::uint64_t> resident_bytes;  // of its process

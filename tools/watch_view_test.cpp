@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Rates from two answers, sums, lines of JSON, and tables in windows of several sizes.
+#include "watch_view.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <memory>
 
 #include "watch_table.hpp"
-#include "watch_view.hpp"
 
 namespace headway::tools {
 namespace {

@@ -44,8 +44,8 @@ std::unique_ptr<local::Segment> attach(const FoundRun& found) {
   const std::string path = fmt::format("/proc/{}/fd/{}", holder.pid, holder.descriptor);
   const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0)
-    throw SettingError(fmt::format("the shared memory of process {} cannot be opened: {}", holder.pid,
-                                   std::strerror(errno)));
+    throw SettingError(
+        fmt::format("the shared memory of process {} cannot be opened: {}", holder.pid, std::strerror(errno)));
   std::unique_ptr<local::Segment> segment;
   try {
     segment = std::make_unique<local::Segment>(descriptor);

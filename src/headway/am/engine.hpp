@@ -453,10 +453,10 @@ class Engine {
   int deferrals_ = 0;
   int open_buffers_ = 0;
   std::size_t paused_frames_ = 0;
-  std::vector<Held> early_;         // for handlers that do not exist yet, or are not ready
-  std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun on this PE
-  std::vector<Held> mismatched_;    // of another signature: until the sender has described its handler
-  std::uint32_t answered_ = 0;      // PeBoard::wanted of the last requests answered
+  std::vector<Held> early_;       // for handlers that do not exist yet, or are not ready
+  std::vector<Held> later_;       // of the next phase, or of an epoch that has not begun on this PE
+  std::vector<Held> mismatched_;  // of another signature: until the sender has described its handler
+  std::uint32_t answered_ = 0;    // PeBoard::wanted of the last requests answered
   report::PeStatistics of_removed_handlers_;
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;

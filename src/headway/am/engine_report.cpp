@@ -215,8 +215,7 @@ report::PeReport Engine::report() {
 void Engine::answer(std::uint32_t wanted) {
   const std::uint32_t before = std::exchange(answered_, wanted);
   if (report::report_in(wanted) != report::report_in(before)) options_.give_report(report::report_in(wanted), report());
-  if (report::statistics_in(wanted) != report::statistics_in(before))
-    publish_statistics(report::statistics_in(wanted));
+  if (report::statistics_in(wanted) != report::statistics_in(before)) publish_statistics(report::statistics_in(wanted));
 }
 
 void Engine::publish_statistics(std::uint32_t request) {

@@ -72,7 +72,7 @@ static_assert(sizeof(MeetingPlace::Slot) == 128);
 
 // PeBoard::wanted has the numbers of two requests, so that the PE looks at one word:
 //
-//     bit 31 ... 8: report, from 0 on | bit 7 ... 0: statistics, from 1 on; 0: none so far
+//     bit 31 ... 8: report | bit 7 ... 0: statistics, from 1 on; 0: none so far
 inline constexpr std::uint32_t report_numbers = 1 << 24, statistics_numbers = 255;
 constexpr std::uint32_t report_in(std::uint32_t wanted) { return wanted >> 8; }
 constexpr std::uint32_t statistics_in(std::uint32_t wanted) { return wanted & 0xff; }

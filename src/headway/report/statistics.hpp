@@ -14,15 +14,15 @@ namespace headway::report {
 
 /// Counts are sums since the PE began, bytes are those of now.
 struct PeStatistics {
-  std::uint64_t time_ns = 0;        // of the answer, by the clock of the transport
-  std::uint64_t created = 0;        // messages, without those in open buffers
-  std::uint64_t handled = 0;        // messages
-  std::uint64_t forwarded = 0;      // messages of other PEs, to their next hop
-  std::uint64_t frames = 0;         // posted by aggregators
-  std::uint64_t buffer_bytes = 0;   // open buffers
-  std::uint64_t memory_bytes = 0;   // frame memory in use: open buffers, and frames that receivers hold
-  std::uint64_t budget_bytes = 0;   // limit of memory_bytes
-  std::uint64_t spill_bytes = 0;    // spilled frames
+  std::uint64_t time_ns = 0;       // of the answer, by the clock of the transport
+  std::uint64_t created = 0;       // messages, without those in open buffers
+  std::uint64_t handled = 0;       // messages
+  std::uint64_t forwarded = 0;     // messages of other PEs, to their next hop
+  std::uint64_t frames = 0;        // posted by aggregators
+  std::uint64_t buffer_bytes = 0;  // open buffers
+  std::uint64_t memory_bytes = 0;  // frame memory in use: open buffers, and frames that receivers hold
+  std::uint64_t budget_bytes = 0;  // limit of memory_bytes
+  std::uint64_t spill_bytes = 0;   // spilled frames
   std::uint64_t spilled_frames = 0;
 };
 static_assert(sizeof(PeStatistics) == sizeof(PeBoard::statistics));
