@@ -69,7 +69,7 @@ class Watcher {
   bool has_failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
 
-  /// Reads what has come. After the last line it may have failed.
+  /// Reads a piece. At the end of the output the watcher may have failed.
   void read_output() {
     std::array<char, 1 << 16> piece;
     const ssize_t bytes = read(output_, piece.data(), piece.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `headway watch` on programs that run: what it shows, and how it refuses.
+/// `headway watch` on programs that run: its views, and the lines with which it refuses.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -44,7 +44,10 @@ class Watched {
   Watched(std::vector<std::string> arguments, const std::vector<Variable>& environment) {
     arguments.insert(arguments.begin(), program_file.path());
     pid_ = fork();
-    if (pid_ != 0) return wait_until_it_runs();
+    if (pid_ != 0) {
+      wait_until_it_runs();
+      return;
+    }
     for (const Variable& variable : environment) setenv(variable.name.c_str(), variable.value.c_str(), 1);
     std::vector<char*> words;
     for (std::string& word : arguments) words.push_back(word.data());

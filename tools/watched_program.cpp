@@ -22,7 +22,7 @@ void send_until(headway::Pe& pe, double end) {
       for (unsigned i = 0; i < 64'000; ++i) {
         work = work + i;
         if (i % 1000 != 0) continue;
-        for (std::size_t target = 1; target < pe.size(); ++target) numbers.send(target, work);
+        for (std::size_t target = 1; target < pe.size(); ++target) numbers.send(target, std::uint64_t(work));
       }
       pe.progress();
     }
@@ -51,7 +51,7 @@ void spill(headway::Pe& pe, double seconds) {
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const double seconds = argc > 2 ? std::strtod(argv[2], nullptr) : 0;
-  return headway::run([&](headway::Pe& pe) {
+  return headway::run(argc, argv, [&](headway::Pe& pe) {
     const double end = headway::wtime(pe) + seconds;
     if (mode == "busy") send_until(pe, end);
     if (mode == "spill") spill(pe, seconds);
