@@ -91,7 +91,7 @@ bool FoundRun::is_open_in(const Holder& holder) const {
 
 std::string program_of(pid_t pid) {
   std::error_code error;
-  return fs::read_symlink(folder_of(pid) / "exe", error).filename();
+  return fs::read_symlink(folder_of(pid) / "exe", error);
 }
 
 std::vector<FoundRun> find_runs() {

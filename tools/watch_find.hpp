@@ -29,7 +29,7 @@ std::vector<FoundRun> find_runs();
 /// The runs that process `pid` has open, else those of its descendants. SettingError if there are none, which says why.
 std::vector<FoundRun> find_runs_of(pid_t pid);
 
-/// The file name of the program that a process executes; empty if unknown.
+/// The path of the program that a process executes; empty if unknown.
 std::string program_of(pid_t pid);
 
 }  // namespace headway::tools

@@ -35,10 +35,10 @@ class Wait {
   }
 
  private:
+  termios terminal_{};  // before the watch
   bool keys_;
   sigset_t before_{};
   struct sigaction actions_[4] = {};
-  termios terminal_{};
 };
 
 enum class Form { terminal, tables, json };

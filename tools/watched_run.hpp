@@ -21,7 +21,7 @@ class WatchedRun {
   /// Attaches. SettingError if the run is of another version, or has ended.
   explicit WatchedRun(FoundRun found);
 
-  /// The path of the program; a file name until it has called run().
+  /// The path of the program. Before run(), that of a process which has the memory open.
   std::string program() const;
   /// The process that was started first, of those that are known.
   pid_t pid() const { return found_.holders.front().pid; }
