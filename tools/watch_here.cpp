@@ -10,7 +10,7 @@ namespace headway::tools {
 namespace {
 
 // Each PE's phase is read so often, with many PEs less often: a read takes some 100 ns of this process.
-constexpr std::int64_t samples_per_s_most = 200, samples_per_s_least = 20, samples_of_all_pes_per_s = 40'000;
+constexpr std::int64_t samples_per_s_most = 100, samples_per_s_least = 20, samples_of_all_pes_per_s = 40'000;
 constexpr std::int64_t a_second = 1'000'000'000;
 constexpr std::int64_t requests_per_interval = 4, request_interval_ns_max = a_second / 4;
 
