@@ -75,7 +75,22 @@ if(TARGET headway_fortran)
   get_target_property(modules headway_fortran Fortran_MODULE_DIRECTORY)
   install(FILES ${modules}/headway_halo.mod DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headway)
 endif()
-install(TARGETS headway ${libraries} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(HEADWAY_SHARED)
+  list(APPEND libraries headway_shared)
+endif()
+install(TARGETS headway ${libraries} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Users of a wheel may not have the one library that the static ones need.
+if(HEADWAY_WHEEL AND HEADWAY_SIM)
+  get_target_property(boost_context Boost::context IMPORTED_LOCATION_RELEASE)
+  if(NOT boost_context)
+    get_target_property(boost_context Boost::context IMPORTED_LOCATION)
+  endif()
+  if(NOT boost_context)
+    get_target_property(boost_context Boost::context IMPORTED_LOCATION_NONE)
+  endif()
+  install(FILES ${boost_context} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 
 # Programs: those with names of ours; helpers of the tests stay here.
 foreach(program IN LISTS programs)

@@ -47,7 +47,9 @@ macro(headway_look_for_mpi wrapper)
   endif()
 endmacro()
 
-foreach(wrapper mpicxx.openmpi mpicxx.mpich mpicxx mpic++)
-  headway_look_for_mpi(${wrapper})
-endforeach()
+if(NOT HEADWAY_WHEEL)
+  foreach(wrapper mpicxx.openmpi mpicxx.mpich mpicxx mpic++)
+    headway_look_for_mpi(${wrapper})
+  endforeach()
+endif()
 headway_look_for_mpi(mpicc_abi ${PROJECT_SOURCE_DIR}/build/mpi-abi/bin)  # where scripts/setup puts one

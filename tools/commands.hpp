@@ -18,6 +18,8 @@ int watch_command(int argc, char** argv);
 int platform_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
 int info_command(int argc, char** argv);
+int cxxflags_command(int argc, char** argv);
+int ldflags_command(int argc, char** argv);
 
 struct Command {
   const char* name;

@@ -34,6 +34,8 @@ constexpr std::array all_commands = {
     Command{"platform", platform_command, "MACHINE --pes N", "write a machine as a platform of SimGrid"},
     Command{"doctor", doctor_command, "", "what this machine offers and what is wrong with it, with the cure"},
     Command{"info", info_command, "", "version, build, layers, transports, plug-ins"},
+    Command{"cxxflags", cxxflags_command, "", "flags that compile a program with this installation"},
+    Command{"ldflags", ldflags_command, "[--static]", "flags that link it"},
 };
 
 void print_help() {

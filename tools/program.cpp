@@ -80,6 +80,10 @@ std::optional<std::vector<std::string>> find_program(const std::string& name, in
   std::vector<std::string> command(argv + position, argv + argc);
   std::error_code ignored;
   if (folders == Folders::allowed && std::filesystem::is_directory(command.front(), ignored)) return command;
+  // A script of Python need not be executable: the interpreter in PATH runs it.
+  if (command.front().ends_with(".py") && std::filesystem::is_regular_file(command.front(), ignored)) {
+    command.insert(command.begin(), "python3");
+  }
   if (const std::string reason = why_not(command.front()); !reason.empty()) {
     std::cerr << fmt::format("{}: cannot start '{}': {}\n", name, command.front(), reason);
     return std::nullopt;

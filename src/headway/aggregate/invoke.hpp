@@ -8,6 +8,7 @@
 #include <headway/aggregate/format.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/base/type_text.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -142,6 +143,17 @@ struct Handlers {
   Handlers(Handler h, Ahead a) : handler(std::move(h)), ahead(std::move(a)) {}
   Handler handler;
   [[no_unique_address]] Ahead ahead;
+};
+
+/// The handler of on_rows(): called with rows of messages, or with one where they do not lie in a row.
+template <class Handler, class Message>
+struct RowHandler {
+  using TakesRows = Message;
+  void operator()(const Message& message) { handler(std::span<const Message>(&message, 1)); }
+  void rows(const std::byte* at, std::size_t count) {
+    handler(std::span<const Message>(reinterpret_cast<const Message*>(at), count));
+  }
+  Handler handler;
 };
 
 template <class Ahead, class... Args>

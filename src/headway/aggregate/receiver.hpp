@@ -15,6 +15,7 @@
 #include <headway/aggregate/posted.hpp>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -57,6 +58,23 @@ class Receiver : public FrameReader<Args...> {
         handler_ = std::make_shared<Handlers<Handler, Ahead>>(std::move(handler), std::move(ahead));
         deliver_ = &Receiver::deliver<Handlers<Handler, Ahead>>;
       }
+    }
+  }
+
+  /// Sets a handler for many messages: handler(std::span<const T>), for an Aggregator of one trivially copyable type T.
+  /// The runtime calls it with all messages of a frame that lie in a row, in place, or with some of them. The span is
+  /// valid until the handler returns. Else the rules of on().
+  ///
+  ///     updates.on_rows([&](std::span<const Update> row) { for (const Update& u : row) table[u.slot] += u.value; });
+  template <class Handler>
+  void on_rows(Handler handler) {
+    constexpr bool is_one_fixed = sizeof...(Args) == 1 && Format::fixed;
+    static_assert(is_one_fixed, "headway: on_rows() is for an Aggregator of one type, which has a fixed size");
+    if constexpr (is_one_fixed) {
+      using Message = std::tuple_element_t<0, std::tuple<Args...>>;
+      constexpr bool takes_rows = std::is_invocable_r_v<void, Handler&, std::span<const Message>>;
+      static_assert(takes_rows, "headway: a handler of on_rows() is called as handler(std::span<const T>)");
+      if constexpr (takes_rows) on(RowHandler<Handler, Message>{std::move(handler)});
     }
   }
 
@@ -184,6 +202,10 @@ class Receiver : public FrameReader<Args...> {
   template <class Handlers>
   __attribute__((noinline)) static void deliver_row(Receiver& self, const std::byte* __restrict at, std::size_t count,
                                                     PeId source) {
+    if constexpr (requires { typename Handlers::Handler::TakesRows; }) {
+      if (count != 0) static_cast<Handlers*>(self.handler_.get())->handler.rows(at, count);
+      return;
+    }
     const std::byte* const end = at + count * Format::fixed_bytes;
     with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
       if constexpr (Handlers::looks_ahead) {

@@ -64,6 +64,16 @@ int detach(int status) {
   return status_of_all;
 }
 
+void abandon(const std::string& reason) {
+  Attached& mine = state();
+  if (mine.pe == nullptr) throw UsageError("abandon() without attach(): call attach() before");
+  if (base::fiber_local != &mine.pe->engine())
+    throw UsageError("abandon() on another thread than attach(): the thread that calls attach() calls abandon()");
+  std::cout.flush();
+  std::fflush(nullptr);
+  mine.run->end_program(reason.c_str());
+}
+
 Pe* attached() { return state().pe; }
 
 void settle(Pe& pe) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headway/am/pe.hpp>
+#include <string>
 
 namespace headway {
 
@@ -32,6 +33,10 @@ Pe& attach();
 /// of the failed PE with the lowest number, else 0. Throws UsageError without attach(), on another thread, in a
 /// handler, and after MPI_Finalize.
 int detach(int status = 0);
+
+/// Ends the run and all its processes, for programs that cannot go on: prints `reason` with the PE, as for a handler that
+/// throws. Throws UsageError without attach(), and on another thread.
+[[noreturn]] void abandon(const std::string& reason);
 
 /// The PE of this process between attach() and detach(), else nullptr.
 Pe* attached();
