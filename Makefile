@@ -5,6 +5,8 @@
 #   make check        build what it runs and pass the tests, those of single layers under sanitizers
 #   make check-long   all other tests: long ones, the second MPI, simulated machines, sanitized tests in release
 #   make check-clang  build everything with Clang, warnings being errors, and run the tests of layers and pages
+#   make wheel        build a wheel for Python: build/wheels/headway-*.whl
+#   make check-python install the wheel in an empty environment, run its tests with 1, 2, 3 and 5 PEs, check types
 #   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
 #   make format       clang-format over all sources
 #   make check-format fails if `make format` would change a file
@@ -47,7 +49,7 @@ define simulated
 	  else echo 'headway: no smpirun here, tests on simulated machines are skipped'; fi
 endef
 
-.PHONY: build demo check check-long check-smpi check-clang check-bare format check-format tidy clean help
+.PHONY: build demo check check-long check-smpi check-clang wheel check-python check-bare format check-format tidy clean help
 
 build:
 	@scripts/setup demo
@@ -106,6 +108,13 @@ check-clang:
 	@$(call test_in,clang) -j $(TEST_JOBS) -R $(tests_with_clang) -LE '^long$$' -E $(second_mpi)
 	@scripts/steps 'test clang'
 	@scripts/steps --end
+
+wheel:
+	@scripts/setup demo
+	@JOBS=$(JOBS) scripts/wheel
+
+check-python: wheel
+	@scripts/wheel --check
 
 check-bare:
 	@scripts/check-bare demo

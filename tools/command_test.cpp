@@ -196,6 +196,9 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"tune", "-n", "0", "true"}, {"--pes", "0"}},
       {{"doctor", "--now"}, {"'--now'", "--help"}},
       {{"info", "more"}, {"'more'"}},
+      {{"cxxflags", "more"}, {"'more'"}},
+      {{"ldflags", "--dynamic"}, {"'--dynamic'"}},
+      {{"run", "./no-such-script.py"}, {"./no-such-script.py", "no such file"}},
   };
   for (const Refusal& refusal : refusals) {
     std::string line = "headway";
@@ -221,7 +224,7 @@ TEST(Command, a_bad_variable_of_the_environment_is_the_settings_fault) {
 TEST(Command, help_lists_the_commands_and_each_has_its_own) {
   const ChildResult result = headway({"--help"});
   EXPECT_EQ(result.status, 0);
-  for (const std::string name : {"run", "bench", "tune", "doctor", "info"}) {
+  for (const std::string name : {"run", "bench", "tune", "doctor", "info", "cxxflags", "ldflags"}) {
     EXPECT_NE(result.output.find("headway " + name), std::string::npos) << name;
     EXPECT_EQ(headway({name, "--help"}).status, 0) << name;
   }
@@ -314,6 +317,22 @@ TEST(Command, doctor_and_info_end_well_here) {
   const ChildResult info = headway({"info"});
   EXPECT_EQ(info.status, 0);
   EXPECT_TRUE(info.output.starts_with("headway ")) << info.output;
+}
+
+TEST(Command, the_interpreter_runs_a_script_of_python) {
+  if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no python3";
+  const std::string script = ::testing::TempDir() + "headway-script-" + std::to_string(::getpid()) + ".py";
+  std::ofstream(script) << "import os, sys\nprint(sys.argv[1], 'HEADWAY_PES' in os.environ or 'no setting')\n";
+  const ChildResult result = headway({"run", "-n", "1", script, "argument"});
+  std::filesystem::remove(script);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("argument ")) << result.output;
+}
+
+TEST(Command, flags_of_what_is_not_installed_are_refused) {
+  const ChildResult result = headway({"cxxflags"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.errors.find("no part of an installation"), std::string::npos) << result.errors;
 }
 
 TEST(Command, a_platform_has_the_network_of_the_machine_and_the_given_latency) {

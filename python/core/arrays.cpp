@@ -19,8 +19,8 @@ struct Memory final : Resource {
   GlobalMemory global;
 };
 
-std::weak_ptr<Memory>& shared_memory() {
-  static std::weak_ptr<Memory> memory;
+std::weak_ptr<Slot>& shared_memory() {
+  static std::weak_ptr<Slot> memory;
   return memory;
 }
 
@@ -36,8 +36,8 @@ class WordArray : public Resource {
 template <class Word>
 class ArrayOf final : public WordArray {
  public:
-  ArrayOf(std::shared_ptr<Memory> memory, std::size_t n, std::size_t block)
-      : memory_(std::move(memory)), array_(Run::get().pe(), n, block) {}
+  ArrayOf(GlobalMemory& memory, std::size_t n, std::size_t block)
+      : memory_(&memory), array_(Run::get().pe(), n, block) {}
 
   nb::object read(const Indices& indices) override {
     const std::size_t count = indices.size();
@@ -45,7 +45,7 @@ class ArrayOf final : public WordArray {
     auto* const to = reinterpret_cast<Word*>(values.grow(count * sizeof(Word)));
     {
       const Waiting waiting;
-      GlobalMemory& memory = memory_->global;
+      GlobalMemory& memory = *memory_;
       const auto places = array_.places();
       for (std::size_t k = 0; k < count; ++k) memory.get(places[checked(indices.data()[k])], to + k);
       memory.sync();
@@ -57,7 +57,7 @@ class ArrayOf final : public WordArray {
     const auto* const from = reinterpret_cast<const Word*>(values.data());
     const std::size_t count = indices.size(), step = values.size() == sizeof(Word) ? 0 : 1;
     const Waiting waiting;
-    GlobalMemory& memory = memory_->global;
+    GlobalMemory& memory = *memory_;
     const auto places = array_.places();
     for (std::size_t k = 0; k < count; ++k) memory.put(places[checked(indices.data()[k])], from[k * step]);
     memory.sync();
@@ -106,7 +106,7 @@ class ArrayOf final : public WordArray {
     const auto* const from = reinterpret_cast<const T*>(values.data());
     const std::size_t count = indices.size(), step = values.size() == sizeof(T) ? 0 : 1;
     const Waiting waiting;
-    GlobalMemory& memory = memory_->global;
+    GlobalMemory& memory = *memory_;
     const auto places = array_.places();
     for (std::size_t k = 0; k < count; ++k) {
       const GlobalPtr<Word> place = places[checked(indices.data()[k])];
@@ -135,48 +135,47 @@ class ArrayOf final : public WordArray {
     }
   }
 
-  std::shared_ptr<Memory> memory_;
+  GlobalMemory* memory_;
   headway::DistArray<Word> array_;
 };
 
-struct ArrayHandle {
-  std::shared_ptr<WordArray> array;
-};
+using ArrayHandle = Handle<WordArray>;
 
-/// Collective. The arrays of all PEs end in the same order: none ends before the run.
+/// Collective.
 ArrayHandle make_array(std::size_t n, std::size_t bytes, std::size_t block) {
   Run& run = Run::get();
-  std::shared_ptr<Memory> memory = shared_memory().lock();
-  if (!memory) shared_memory() = memory = run.keep(std::make_shared<Memory>(run.pe()));
-  std::shared_ptr<WordArray> array;
+  std::shared_ptr<Slot> slot = shared_memory().lock();
+  if (!slot) shared_memory() = slot = run.keep_until_end(std::make_unique<Memory>(run.pe())).slot();
+  GlobalMemory& memory = static_cast<Memory&>(*slot->resource).global;
+  std::unique_ptr<WordArray> array;
   if (block == 0) block = std::max<std::size_t>(1, (n + run.pe().size() - 1) / run.pe().size());
-  if (bytes == 1) array = std::make_shared<ArrayOf<std::uint8_t>>(memory, n, block);
-  if (bytes == 2) array = std::make_shared<ArrayOf<std::uint16_t>>(memory, n, block);
-  if (bytes == 4) array = std::make_shared<ArrayOf<std::uint32_t>>(memory, n, block);
-  if (bytes == 8) array = std::make_shared<ArrayOf<std::uint64_t>>(memory, n, block);
+  if (bytes == 1) array = std::make_unique<ArrayOf<std::uint8_t>>(memory, n, block);
+  if (bytes == 2) array = std::make_unique<ArrayOf<std::uint16_t>>(memory, n, block);
+  if (bytes == 4) array = std::make_unique<ArrayOf<std::uint32_t>>(memory, n, block);
+  if (bytes == 8) array = std::make_unique<ArrayOf<std::uint64_t>>(memory, n, block);
   if (!array)
     throw SettingError("elements of " + std::to_string(bytes) + " bytes are not allowed; allowed are 1, 2, 4 and 8");
-  run.keep_until_end(array);
+  ArrayHandle made = run.keep_until_end(std::move(array));
   const Waiting waiting;
   barrier(run.pe());
-  return {array};
+  return made;
 }
 
 }  // namespace
 
 void add_arrays(nb::module_& module) {
   nb::class_<ArrayHandle>(module, "Words")
-      .def("read", [](ArrayHandle& h, const Indices& indices) { return Run::get().pe(), h.array->read(indices); })
+      .def("read", [](ArrayHandle& h, const Indices& indices) { return h->read(indices); })
       .def("write", [](ArrayHandle& h, const Indices& indices, const Bytes& values) {
-        return Run::get().pe(), h.array->write(indices, values);
+        return h->write(indices, values);
       })
       .def("add", [](ArrayHandle& h, char kind, const Indices& indices, const Bytes& values) {
-        return Run::get().pe(), h.array->add(kind, indices, values);
+        return h->add(kind, indices, values);
       })
-      .def("local", [](ArrayHandle& h) { return Run::get().pe(), h.array->local(); })
-      .def("global_indices", [](ArrayHandle& h) { return Run::get().pe(), h.array->global_indices(); });
+      .def("local", [](ArrayHandle& h) { return h->local(); })
+      .def("global_indices", [](ArrayHandle& h) { return h->global_indices(); });
   module.def("make_array", &make_array);
-  module.def("free_array", [](ArrayHandle& h) { Run::get().free(h.array); h.array.reset(); });
+  module.def("free_array", [](ArrayHandle& h) { Run::get().free(h.slot()); });
 }
 
 }  // namespace headway::python

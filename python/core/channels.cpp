@@ -27,7 +27,6 @@ class Exchange final : public Resource {
       : bytes_(bytes), sink_(std::move(sink)), channel_(make_channel(Run::get().pe(), options, bytes, *sink_)) {}
 
   void send(const Bytes& destinations, unsigned destination_bytes, const Bytes& items) {
-    Run::get().pe();
     const std::size_t count = items.size() / bytes_;
     Destinations to{destinations.data(), destination_bytes, destinations.size() == destination_bytes && count != 1};
     const Waiting waiting;
@@ -36,7 +35,6 @@ class Exchange final : public Resource {
   /// Items whose fields lie in arrays of their own.
   void send_columns(const Bytes& destinations, unsigned destination_bytes, const std::vector<Bytes>& columns,
                     const std::vector<std::size_t>& widths, std::size_t count) {
-    Run::get().pe();
     constexpr std::size_t block_max = 512;
     const bool all = destinations.size() == destination_bytes && count != 1;
     std::vector<std::byte> rows(block_max * bytes_);
@@ -54,7 +52,6 @@ class Exchange final : public Resource {
     }
   }
   void flush() {
-    Run::get().pe();
     channel_->flush();
   }
   nb::object take() {
@@ -104,11 +101,10 @@ AggregatorOptions options_of(const std::string& name, bool ordered, std::size_t 
   return options;
 }
 
-std::shared_ptr<Exchange> make(const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes,
+Handle<Exchange> make(const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes,
                                std::unique_ptr<Sink> sink) {
-  Run::get().pe();
   return Run::get().keep(
-      std::make_shared<Exchange>(options_of(name, ordered, buffer_bytes), bytes, std::move(sink)));
+      std::make_unique<Exchange>(options_of(name, ordered, buffer_bytes), bytes, std::move(sink)));
 }
 
 /// Messages of any length, one by one.
@@ -121,7 +117,6 @@ class Messages final : public Resource {
     });
   }
   void send(std::size_t destination, const Bytes& message) {
-    Run::get().pe();
     const Waiting waiting;
     aggregator_.send(destination, std::span<const std::byte>(data_of(message), message.size()));
   }
@@ -131,47 +126,40 @@ class Messages final : public Resource {
   Aggregator<std::span<const std::byte>> aggregator_;
 };
 
-struct MessagesHandle {
-  std::shared_ptr<Messages> messages;
-};
-
-/// What Python holds.
-struct ExchangeHandle {
-  std::shared_ptr<Exchange> exchange;
-};
+using MessagesHandle = Handle<Messages>;
+using ExchangeHandle = Handle<Exchange>;
 
 }  // namespace
 
 void add_channels(nb::module_& module) {
   nb::class_<ExchangeHandle>(module, "Exchange")
       .def("send", [](ExchangeHandle& h, const Bytes& to, unsigned width, const Bytes& items) {
-        h.exchange->send(to, width, items);
+        h->send(to, width, items);
       })
       .def("send_columns", [](ExchangeHandle& h, const Bytes& to, unsigned width, const std::vector<Bytes>& columns,
                               const std::vector<std::size_t>& widths, std::size_t count) {
-        h.exchange->send_columns(to, width, columns, widths, count);
+        h->send_columns(to, width, columns, widths, count);
       })
-      .def("flush", [](ExchangeHandle& h) { h.exchange->flush(); })
-      .def("take", [](ExchangeHandle& h) { return h.exchange->take(); })
-      .def("statistics", [](ExchangeHandle& h) { return h.exchange->statistics(); });
+      .def("flush", [](ExchangeHandle& h) { h->flush(); })
+      .def("take", [](ExchangeHandle& h) { return h->take(); })
+      .def("statistics", [](ExchangeHandle& h) { return h->statistics(); });
   module.def("exchange_to_function", [](const std::string& name, bool ordered, std::size_t buffer_bytes,
                                         std::size_t bytes, nb::object function) {
-    return ExchangeHandle{make(name, ordered, buffer_bytes, bytes, make_python_sink(std::move(function)))};
+    return make(name, ordered, buffer_bytes, bytes, make_python_sink(std::move(function)));
   });
   nb::class_<MessagesHandle>(module, "BytesChannel")
-      .def("send", [](MessagesHandle& h, std::size_t to, const Bytes& message) { h.messages->send(to, message); });
+      .def("send", [](MessagesHandle& h, std::size_t to, const Bytes& message) { h->send(to, message); });
   module.def("bytes_to_function", [](const std::string& name, nb::object function) {
-    return MessagesHandle{
-        Run::get().keep(std::make_shared<Messages>(name, make_python_sink(std::move(function))))};
+    return Run::get().keep(std::make_unique<Messages>(name, make_python_sink(std::move(function))));
   });
   module.def("exchange_append",
              [](const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes) {
-               return ExchangeHandle{make(name, ordered, buffer_bytes, bytes, std::make_unique<AppendSink>(bytes))};
+               return make(name, ordered, buffer_bytes, bytes, std::make_unique<AppendSink>(bytes));
              });
   module.def("exchange_update", [](const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes,
                                    const std::string& operation, char kind, WritableBytes target) {
-    return ExchangeHandle{make(name, ordered, buffer_bytes, bytes,
-                               make_update_sink(operation, kind, bytes - sizeof(std::int64_t), std::move(target)))};
+    return make(name, ordered, buffer_bytes, bytes,
+                               make_update_sink(operation, kind, bytes - sizeof(std::int64_t), std::move(target)));
   });
 }
 

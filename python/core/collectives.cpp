@@ -102,8 +102,8 @@ PendingHandle start_barrier() {
 
 void add_collectives(nb::module_& module) {
   nb::class_<PendingHandle>(module, "Pending")
-      .def("ready", [](PendingHandle& handle) { return Run::get().pe(), handle.pending->ready(); })
-      .def("take", [](PendingHandle& handle) { return Run::get().pe(), handle.pending->take(); });
+      .def("ready", [](PendingHandle& handle) { return handle->ready(); })
+      .def("take", [](PendingHandle& handle) { return handle->take(); });
   module.def("allreduce", [](const std::string& operation, char kind, std::size_t bytes, const Bytes& values) {
     return start_allreduce(operation, kind, bytes, values);
   });

@@ -51,9 +51,7 @@ halo::FieldRef field_of(WritableBytes& data, std::size_t bytes) {
 struct HaloPlan {
   halo::Plan plan;
 };
-struct HaloHandle {
-  std::shared_ptr<HaloExchange> exchange;
-};
+using HaloHandle = Handle<HaloExchange>;
 
 HaloPlan make_plan(std::uint64_t owned, const Ids& ids, std::uint64_t n) {
   Pe& pe = Run::get().pe();
@@ -65,7 +63,7 @@ HaloHandle make_exchange(const HaloPlan& plan, std::vector<WritableBytes> arrays
   std::vector<halo::FieldRef> fields;
   for (std::size_t i = 0; i < arrays.size(); ++i) fields.push_back(field_of(arrays[i], bytes[i]));
   const Waiting waiting;
-  return {Run::get().keep(std::make_shared<HaloExchange>(plan.plan, std::move(fields)))};
+  return Run::get().keep(std::make_unique<HaloExchange>(plan.plan, std::move(fields)));
 }
 
 HaloHandle make_sums(const HaloPlan& plan, char kind, std::size_t bytes, WritableBytes array) {
@@ -74,7 +72,7 @@ HaloHandle make_sums(const HaloPlan& plan, char kind, std::size_t bytes, Writabl
       std::vector<halo::FieldRef> fields = {
           halo::field(std::span(reinterpret_cast<T*>(array.data()), array.size() / sizeof(T)), std::plus<>())};
       const Waiting waiting;
-      return {Run::get().keep(std::make_shared<HaloExchange>(plan.plan.reverse(), std::move(fields)))};
+      return Run::get().keep(std::make_unique<HaloExchange>(plan.plan.reverse(), std::move(fields)));
     } else {
       throw SettingError("sums of elements of " + std::to_string(bytes) + " bytes are not allowed; allowed are 4 and 8");
     }
@@ -86,10 +84,10 @@ HaloHandle make_sums(const HaloPlan& plan, char kind, std::size_t bytes, Writabl
 void add_halo(nb::module_& module) {
   nb::class_<HaloPlan>(module, "Plan").def("received", [](HaloPlan& h) { return h.plan.received(); });
   nb::class_<HaloHandle>(module, "HaloExchange")
-      .def("begin", [](HaloHandle& h) { Run::get().pe(); const Waiting waiting; h.exchange->exchange.begin(); })
-      .def("done", [](HaloHandle& h) { Run::get().pe(); const Waiting waiting; return h.exchange->exchange.done(); })
-      .def("end", [](HaloHandle& h) { Run::get().pe(); const Waiting waiting; h.exchange->exchange.end(); })
-      .def("run", [](HaloHandle& h) { Run::get().pe(); const Waiting waiting; h.exchange->exchange(); });
+      .def("begin", [](HaloHandle& h) { const Waiting waiting; h->exchange.begin(); })
+      .def("done", [](HaloHandle& h) { const Waiting waiting; return h->exchange.done(); })
+      .def("end", [](HaloHandle& h) { const Waiting waiting; h->exchange.end(); })
+      .def("run", [](HaloHandle& h) { const Waiting waiting; h->exchange(); });
   module.def("make_plan", &make_plan);
   module.def("make_exchange", &make_exchange);
   module.def("make_sums", &make_sums);

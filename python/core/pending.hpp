@@ -17,9 +17,7 @@ class Pending : public Resource {
   virtual nb::object take() = 0;
 };
 
-struct PendingHandle {
-  std::shared_ptr<Pending> pending;
-};
+using PendingHandle = Handle<Pending>;
 
 template <class Value, class Convert>
 class PendingValue final : public Pending {
@@ -51,11 +49,12 @@ class PendingValue final : public Pending {
 
 template <class Value, class Convert>
 PendingHandle make_pending(Future<Value> future, Convert convert) {
-  return {Run::get().keep(std::make_shared<PendingValue<Value, Convert>>(std::move(future), std::move(convert)))};
+  using Made = PendingValue<Value, Convert>;
+  return Run::get().keep(std::unique_ptr<Pending>(std::make_unique<Made>(std::move(future), std::move(convert))));
 }
 inline PendingHandle make_pending(Future<> future) {
   const auto none = [] { return nb::none(); };
-  return {Run::get().keep(std::make_shared<PendingValue<void, decltype(none)>>(std::move(future), none))};
+  return make_pending<void>(std::move(future), none);
 }
 
 }  // namespace headway::python

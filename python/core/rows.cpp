@@ -34,8 +34,9 @@ std::uint64_t mixed(const std::uint8_t* at, std::size_t bytes) {
   std::memcpy(&rest, at, bytes);
   return mixed(hash + 0x9e3779b97f4a7c15 + rest);
 }
+/// The upper half of the hash chooses: there are far fewer PEs than 2^32.
 std::uint32_t owner(std::uint64_t hash, std::size_t pes) {
-  return std::uint32_t((static_cast<unsigned __int128>(hash) * pes) >> 64);
+  return std::uint32_t(((hash >> 32) * pes) >> 32);
 }
 
 /// The PE of each key of `width` bytes.

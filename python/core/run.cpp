@@ -63,8 +63,9 @@ int Run::close(int status) {
     const Waiting waiting;
     if (status == 0) pe_->quiesce();
   }
-  while (!kept_.empty()) kept_.pop_back();
-  while (!resources_.empty()) resources_.pop_back();  // the last made first
+  for (auto* const slots : {&resources_, &kept_}) {
+    for (; !slots->empty(); slots->pop_back()) slots->back()->resource.reset();  // the last made first
+  }
   const Waiting waiting;
   pe_ = nullptr;
   return detach(status);
@@ -81,7 +82,7 @@ std::uint64_t Run::quiesce() {
 }
 
 void Run::destroy_unused() {
-  std::erase_if(resources_, [](const auto& resource) { return resource.use_count() == 1; });
+  std::erase_if(resources_, [](const auto& slot) { return slot.use_count() == 1; });
 }
 
 void add_run(nb::module_& module) {
@@ -117,7 +118,7 @@ void add_run(nb::module_& module) {
   module.def("is_open", [] { return Run::get().is_open(); });
   module.def("finish", [](int status) { return Run::get().close(status); });
   module.def("fail", [](const std::string& reason) { abandon(reason); });
-  module.def("id", [] { return Run::get().pe().id(); });
+  module.def("id", [] { return std::size_t(Run::get().pe().id()); });
   module.def("size", [] { return Run::get().pe().size(); });
   module.def("quiesce", [] { return Run::get().quiesce(); });
   module.def("barrier", [] {

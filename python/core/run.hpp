@@ -16,10 +16,27 @@ namespace headway::python {
 
 namespace nb = nanobind;
 
-/// Something that was made with the Pe, and that ends before the run. A Python object may live longer, so it holds a
-/// shared_ptr, and the run another one.
+/// Something that was made with the Pe, and that ends before the run.
 struct Resource {
   virtual ~Resource() = default;
+};
+
+/// The place of a resource. Python objects may live longer than the run, which empties it.
+struct Slot {
+  std::unique_ptr<Resource> resource;
+};
+
+/// What a Python object holds of a resource.
+template <class T>
+class Handle {
+ public:
+  explicit Handle(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
+  /// UsageError after the end of the run.
+  T* operator->() const;
+  const std::shared_ptr<Slot>& slot() const { return slot_; }
+
+ private:
+  std::shared_ptr<Slot> slot_;
 };
 
 /// The run. All calls come from the thread that has called init().
@@ -36,22 +53,36 @@ class Run {
   /// Collective. Waits for all messages, and destroys what Python no longer uses.
   std::uint64_t quiesce();
 
+  /// Destroyed at a quiescence after Python has dropped it.
   template <class T>
-  std::shared_ptr<T> keep(std::shared_ptr<T> resource) {
-    resources_.push_back(resource);
-    return resource;
+  Handle<T> keep(std::unique_ptr<T> resource) {
+    resources_.push_back(std::make_shared<Slot>(std::move(resource)));
+    return Handle<T>(resources_.back());
   }
-
-  /// Also where Python no longer uses it: for what all PEs destroy in the same order.
-  void keep_until_end(std::shared_ptr<Resource> resource) { kept_.push_back(std::move(resource)); }
-  void free(const std::shared_ptr<Resource>& resource) { std::erase(kept_, resource); }
+  /// Destroyed by free() or at the end: for what all PEs destroy in the same order.
+  template <class T>
+  Handle<T> keep_until_end(std::unique_ptr<T> resource) {
+    kept_.push_back(std::make_shared<Slot>(std::move(resource)));
+    return Handle<T>(kept_.back());
+  }
+  void free(const std::shared_ptr<Slot>& slot) {
+    slot->resource.reset();
+    std::erase(kept_, slot);
+  }
 
  private:
   void destroy_unused();
 
   Pe* pe_ = nullptr;
-  std::vector<std::shared_ptr<Resource>> resources_, kept_;
+  std::vector<std::shared_ptr<Slot>> resources_, kept_;
 };
+
+template <class T>
+T* Handle<T>::operator->() const {
+  Run::get().pe();
+  if (!slot_->resource) throw UsageError("this object belongs to a run that has ended, or it was freed");
+  return static_cast<T*>(slot_->resource.get());
+}
 
 /// Whether the library waits or works: then SIGINT ends the process, because Python could not.
 extern volatile std::sig_atomic_t inside_library;

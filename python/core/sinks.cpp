@@ -53,7 +53,9 @@ struct Max {
 };
 struct Xor {
   template <class T>
-  static void apply(T& at, T value) { at = T(at ^ value); }
+  static void apply(T& at, T value) {
+    if constexpr (std::is_integral_v<T>) at = T(at ^ value);  // make_update_sink() refuses others
+  }
 };
 
 [[noreturn]] void refuse_index(std::int64_t index, std::size_t size) {

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._buffers import Array, bytes_of, destinations_of, refuse_objects, writable_bytes_of
+from ._buffers import Array, bytes_of, converted, destinations_of, refuse_objects, writable_bytes_of
 from ._pe import Pe
 
 
@@ -143,7 +143,7 @@ class Aggregator:
         if items.dtype != self.dtype:
             if items.dtype.names is not None or self.dtype.names is not None:
                 raise TypeError(f"the payload has type {items.dtype}, this aggregator sends {self.dtype}")
-            items = items.astype(self.dtype, casting="same_kind")
+            items = converted(items, self.dtype)
         if items.ndim == 0:
             items = items.reshape(1)
         if items.ndim != 1:
@@ -159,7 +159,7 @@ class Aggregator:
             fields = 1 if names is None else len(names)
             raise ValueError(f"a payload of {len(payload)} arrays for items of {fields} fields")
         columns: list[Array] = [
-            np.asarray(given).astype(self.dtype[name], casting="same_kind", copy=False)
+            converted(given, self.dtype[name])
             for name, given in zip(names, payload, strict=True)
         ]
         lengths = {len(column) for column in columns if column.ndim == 1}

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._buffers import Array, bytes_of
+from ._buffers import Array, bytes_of, converted
 from ._collectives import all_gather_object
 from ._pe import Pe
 
@@ -115,7 +115,7 @@ class DistArray:
 
     def _values(self, key: Any, values: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
         indices, shape = self._indices(key)
-        array = np.asarray(values).astype(self.dtype, casting="same_kind", copy=False)
+        array = converted(values, self.dtype)
         if array.ndim != 0:
             array = np.broadcast_to(array, shape)
         return indices, bytes_of(array)

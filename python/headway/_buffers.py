@@ -38,3 +38,11 @@ def destinations_of(destinations: npt.ArrayLike) -> tuple[Bytes, int]:
     if array.dtype.itemsize not in (4, 8) or not array.dtype.isnative:
         array = array.astype(np.int64)
     return bytes_of(array), array.dtype.itemsize
+
+
+def converted(values: npt.ArrayLike, dtype: np.dtype[Any]) -> Array:
+    """The values as that type. TypeError where this could lose more than digits; integers of any kind become others."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        return array.astype(dtype, copy=False)
+    return array.astype(dtype, casting="same_kind", copy=False)

@@ -72,4 +72,13 @@ if(pkg_config)
   must("building with pkg-config" ${compiler} -std=c++20 ${flags} ${source}/main.cpp ${line} -o ${work}/by-pkg-config)
   run_consumer(${work}/by-pkg-config)
 endif()
+# The same with the flags that the installed command prints.
+must("headway cxxflags" ${work}/prefix/bin/headway cxxflags)
+separate_arguments(compile_flags UNIX_COMMAND "${output}")
+must("headway ldflags" ${work}/prefix/bin/headway ldflags)
+separate_arguments(link_flags UNIX_COMMAND "${output}")
+separate_arguments(flags UNIX_COMMAND "${flags}")
+must("building with headway ldflags" ${compiler} ${compile_flags} ${flags} ${source}/main.cpp ${link_flags}
+     -o ${work}/by-flags)
+run_consumer(${work}/by-flags)
 file(REMOVE_RECURSE ${work})

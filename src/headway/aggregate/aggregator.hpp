@@ -59,7 +59,7 @@ class Aggregator final : private aggregate::Sender<Args...> {
             pe, given,
             {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::raw_type_name<Args...>()}) {}
 
-  using Receiver::on, Receiver::on_posted;
+  using Receiver::on, Receiver::on_rows, Receiver::on_posted;
 
   /// Sends one message. A call from the main program may wait for memory, and runs handlers meanwhile. A call from a
   /// handler never waits and never runs another handler. Until send() returns, no handler may change the arguments or
