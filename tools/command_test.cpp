@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// The command as users start it: the arguments that it refuses, its messages and its exit status.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <record/record.hpp>
 #include <set>
 
