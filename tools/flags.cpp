@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `headway cxxflags` and `headway ldflags`: what a compiler needs to use this installation, wherever it lies.
+/// `headway cxxflags` and `headway ldflags`: flags of a compiler for this installation, also after it was moved.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -23,9 +23,10 @@ fs::path folder_with(const char* from_bin, const char* file) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path folder = (bin / from_bin).lexically_normal();
   if (fs::exists(folder / file)) return folder;
-  throw SystemError(fmt::format("{} is not there: this command is no part of an installation; allowed are those of "
-                                "`cmake --install` and of the wheel",
-                                (folder / file).string()));
+  throw SystemError(
+      fmt::format("{} is not there: this command is no part of an installation; allowed are those of "
+                  "`cmake --install` and of the wheel",
+                  (folder / file).string()));
 }
 
 /// For a shell.

@@ -48,11 +48,18 @@ class Growing {
  public:
   Growing() = default;
   Growing(Growing&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)), size_(std::exchange(other.size_, 0)), room_(std::exchange(other.room_, 0)) {}
-  Growing& operator=(Growing&&) = delete;
+      : at_(std::exchange(other.at_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        room_(std::exchange(other.room_, 0)) {}
+  Growing& operator=(Growing&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
+    return *this;
+  }
   ~Growing() { std::free(at_); }
 
-  /// Room for `bytes` more at the end.
+  /// Appends memory for `bytes` bytes, and returns its address.
   std::byte* grow(std::size_t bytes) {
     if (bytes > room_ - size_) {
       const std::size_t room = std::max(size_ + bytes, room_ + room_ / 2);

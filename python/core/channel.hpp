@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// An aggregator for items whose size is known at run time.
+/// An aggregator for items of a size that the program states at run time.
 #pragma once
 
 #include <array>
@@ -38,8 +38,7 @@ class Channel {
 template <std::size_t bytes>
 using WordOf = std::conditional_t<
     bytes % 8 == 0, std::uint64_t,
-    std::conditional_t<bytes % 4 == 0, std::uint32_t,
-                       std::conditional_t<bytes % 2 == 0, std::uint16_t, std::uint8_t>>>;
+    std::conditional_t<bytes % 4 == 0, std::uint32_t, std::conditional_t<bytes % 2 == 0, std::uint16_t, std::uint8_t>>>;
 
 template <std::size_t bytes>
 struct Item {

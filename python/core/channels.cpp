@@ -32,7 +32,7 @@ class Exchange final : public Resource {
     const Waiting waiting;
     channel_->send(to, data_of(items), count);
   }
-  /// Items whose fields lie in arrays of their own.
+  /// Sends items: each field lies in an array of its own.
   void send_columns(const Bytes& destinations, unsigned destination_bytes, const std::vector<Bytes>& columns,
                     const std::vector<std::size_t>& widths, std::size_t count) {
     constexpr std::size_t block_max = 512;
@@ -51,9 +51,7 @@ class Exchange final : public Resource {
       if (!all) to += block * destination_bytes;
     }
   }
-  void flush() {
-    channel_->flush();
-  }
+  void flush() { channel_->flush(); }
   nb::object take() {
     auto* const appended = dynamic_cast<AppendSink*>(sink_.get());
     if (appended == nullptr) throw UsageError("take() is for the handler headway.append");
@@ -102,9 +100,8 @@ AggregatorOptions options_of(const std::string& name, bool ordered, std::size_t 
 }
 
 Handle<Exchange> make(const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes,
-                               std::unique_ptr<Sink> sink) {
-  return Run::get().keep(
-      std::make_unique<Exchange>(options_of(name, ordered, buffer_bytes), bytes, std::move(sink)));
+                      std::unique_ptr<Sink> sink) {
+  return Run::get().keep(std::make_unique<Exchange>(options_of(name, ordered, buffer_bytes), bytes, std::move(sink)));
 }
 
 /// Messages of any length, one by one.
@@ -112,9 +109,8 @@ class Messages final : public Resource {
  public:
   Messages(const std::string& name, std::unique_ptr<Sink> sink)
       : sink_(std::move(sink)), aggregator_(Run::get().pe(), {.name = name}) {
-    aggregator_.on([to = sink_.get()](std::span<const std::byte> message) {
-      to->take(message.data(), 1, message.size());
-    });
+    aggregator_.on(
+        [to = sink_.get()](std::span<const std::byte> message) { to->take(message.data(), 1, message.size()); });
   }
   void send(std::size_t destination, const Bytes& message) {
     const Waiting waiting;
@@ -133,13 +129,11 @@ using ExchangeHandle = Handle<Exchange>;
 
 void add_channels(nb::module_& module) {
   nb::class_<ExchangeHandle>(module, "Exchange")
-      .def("send", [](ExchangeHandle& h, const Bytes& to, unsigned width, const Bytes& items) {
-        h->send(to, width, items);
-      })
+      .def("send",
+           [](ExchangeHandle& h, const Bytes& to, unsigned width, const Bytes& items) { h->send(to, width, items); })
       .def("send_columns", [](ExchangeHandle& h, const Bytes& to, unsigned width, const std::vector<Bytes>& columns,
-                              const std::vector<std::size_t>& widths, std::size_t count) {
-        h->send_columns(to, width, columns, widths, count);
-      })
+                              const std::vector<std::size_t>& widths,
+                              std::size_t count) { h->send_columns(to, width, columns, widths, count); })
       .def("flush", [](ExchangeHandle& h) { h->flush(); })
       .def("take", [](ExchangeHandle& h) { return h->take(); })
       .def("statistics", [](ExchangeHandle& h) { return h->statistics(); });
@@ -152,14 +146,13 @@ void add_channels(nb::module_& module) {
   module.def("bytes_to_function", [](const std::string& name, nb::object function) {
     return Run::get().keep(std::make_unique<Messages>(name, make_python_sink(std::move(function))));
   });
-  module.def("exchange_append",
-             [](const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes) {
-               return make(name, ordered, buffer_bytes, bytes, std::make_unique<AppendSink>(bytes));
-             });
+  module.def("exchange_append", [](const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes) {
+    return make(name, ordered, buffer_bytes, bytes, std::make_unique<AppendSink>(bytes));
+  });
   module.def("exchange_update", [](const std::string& name, bool ordered, std::size_t buffer_bytes, std::size_t bytes,
                                    const std::string& operation, char kind, WritableBytes target) {
     return make(name, ordered, buffer_bytes, bytes,
-                               make_update_sink(operation, kind, bytes - sizeof(std::int64_t), std::move(target)));
+                make_update_sink(operation, kind, bytes - sizeof(std::int64_t), std::move(target)));
   });
 }
 

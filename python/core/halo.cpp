@@ -59,7 +59,8 @@ HaloPlan make_plan(std::uint64_t owned, const Ids& ids, std::uint64_t n) {
   return {halo::Plan::needed(pe, owned, std::span(ids.data(), ids.size()), Block(n, pe.size()))};
 }
 
-HaloHandle make_exchange(const HaloPlan& plan, std::vector<WritableBytes> arrays, const std::vector<std::size_t>& bytes) {
+HaloHandle make_exchange(const HaloPlan& plan, std::vector<WritableBytes> arrays,
+                         const std::vector<std::size_t>& bytes) {
   std::vector<halo::FieldRef> fields;
   for (std::size_t i = 0; i < arrays.size(); ++i) fields.push_back(field_of(arrays[i], bytes[i]));
   const Waiting waiting;
@@ -74,7 +75,8 @@ HaloHandle make_sums(const HaloPlan& plan, char kind, std::size_t bytes, Writabl
       const Waiting waiting;
       return Run::get().keep(std::make_unique<HaloExchange>(plan.plan.reverse(), std::move(fields)));
     } else {
-      throw SettingError("sums of elements of " + std::to_string(bytes) + " bytes are not allowed; allowed are 4 and 8");
+      throw SettingError("sums of elements of " + std::to_string(bytes) +
+                         " bytes are not allowed; allowed are 4 and 8");
     }
   });
 }
@@ -84,10 +86,25 @@ HaloHandle make_sums(const HaloPlan& plan, char kind, std::size_t bytes, Writabl
 void add_halo(nb::module_& module) {
   nb::class_<HaloPlan>(module, "Plan").def("received", [](HaloPlan& h) { return h.plan.received(); });
   nb::class_<HaloHandle>(module, "HaloExchange")
-      .def("begin", [](HaloHandle& h) { const Waiting waiting; h->exchange.begin(); })
-      .def("done", [](HaloHandle& h) { const Waiting waiting; return h->exchange.done(); })
-      .def("end", [](HaloHandle& h) { const Waiting waiting; h->exchange.end(); })
-      .def("run", [](HaloHandle& h) { const Waiting waiting; h->exchange(); });
+      .def("begin",
+           [](HaloHandle& h) {
+             const Waiting waiting;
+             h->exchange.begin();
+           })
+      .def("done",
+           [](HaloHandle& h) {
+             const Waiting waiting;
+             return h->exchange.done();
+           })
+      .def("end",
+           [](HaloHandle& h) {
+             const Waiting waiting;
+             h->exchange.end();
+           })
+      .def("run", [](HaloHandle& h) {
+        const Waiting waiting;
+        h->exchange();
+      });
   module.def("make_plan", &make_plan);
   module.def("make_exchange", &make_exchange);
   module.def("make_sums", &make_sums);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// headway._core: what the Python package needs of the library. Its functions check little: the package does.
+/// headway._core: the library for the Python package, which checks all arguments before.
 #include "run.hpp"
 
 NB_MODULE(_core, module) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A future of the library whose value becomes a Python object.
+/// A future of the library. Its value becomes a Python object.
 #pragma once
 
 #include <memory>

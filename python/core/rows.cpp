@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Rows of columns that move to other PEs: headway.shuffle and what is built on it.
+/// Rows of columns that move to other PEs: headway.shuffle and the functions above it.
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 namespace headway::python {
 namespace {
 
-using Block = std::vector<std::uint8_t>;
 using Ids = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
@@ -35,9 +34,7 @@ std::uint64_t mixed(const std::uint8_t* at, std::size_t bytes) {
   return mixed(hash + 0x9e3779b97f4a7c15 + rest);
 }
 /// The upper half of the hash chooses: there are far fewer PEs than 2^32.
-std::uint32_t owner(std::uint64_t hash, std::size_t pes) {
-  return std::uint32_t(((hash >> 32) * pes) >> 32);
-}
+std::uint32_t owner(std::uint64_t hash, std::size_t pes) { return std::uint32_t(((hash >> 32) * pes) >> 32); }
 
 /// The PE of each key of `width` bytes.
 nb::object owners_of_keys(const Bytes& keys, std::size_t width) {
@@ -103,117 +100,170 @@ struct Columns {
   }
 };
 
-/// A block for each PE: the number of rows, then for each column its values; for strings their lengths and their text.
-/// Each of these begins at a multiple of 8 bytes.
-std::vector<Block> make_blocks(const Columns& columns, const Ids& to, std::size_t pes) {
-  std::vector<std::uint64_t> rows(pes);
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (to.data()[i] >= pes) [[unlikely]]
-      throw UsageError("the row " + std::to_string(i) + " is for PE " + std::to_string(to.data()[i]) +
-                       ", allowed are 0 to " + std::to_string(pes - 1));
-    ++rows[to.data()[i]];
+/// Where the content for all PEs lies until they have it. It stays for later calls: fresh memory costs as much as the
+/// rows.
+struct Outgoing final : Resource {
+  explicit Outgoing(std::size_t bytes) : memory(Run::get().pe(), bytes) {}
+  PooledArray<std::uint8_t> memory;
+};
+
+std::uint8_t* outgoing(std::size_t bytes) {
+  static std::weak_ptr<Slot> kept;
+  std::shared_ptr<Slot> slot = kept.lock();
+  if (!slot) kept = slot = Run::get().keep_until_end(std::unique_ptr<Outgoing>()).slot();
+  auto* const now = static_cast<Outgoing*>(slot->resource.get());
+  if (now == nullptr || now->memory.size() < bytes) {
+    slot->resource.reset();
+    slot->resource = std::make_unique<Outgoing>(bytes + bytes / 4);
   }
-  std::vector<std::vector<std::uint64_t>> text(columns.size());
-  std::vector<std::size_t> bytes(pes, 8);
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    if (columns.widths[c] == 0) {
-      text[c].resize(pes);
-      const std::int64_t* const offsets = columns.offsets_of(c);
-      for (std::size_t i = 0; i < to.size(); ++i) text[c][to.data()[i]] += std::uint64_t(offsets[i + 1] - offsets[i]);
-    }
-    for (std::size_t p = 0; p < pes; ++p)
-      bytes[p] += columns.widths[c] != 0 ? padded(rows[p] * columns.widths[c]) : rows[p] * 8 + padded(text[c][p]);
-  }
-  std::vector<Block> blocks(pes);
-  std::vector<std::uint8_t*> begin(pes), cursors;
-  for (std::size_t p = 0; p < pes; ++p) {
-    blocks[p].resize(bytes[p]);
-    std::memcpy(blocks[p].data(), &rows[p], 8);
-    begin[p] = blocks[p].data() + 8;
-  }
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    const std::size_t width = columns.widths[c];
-    cursors = begin;
-    if (width != 0) {
-      scatter(columns.data[c].data(), width, to, cursors);
-      for (std::size_t p = 0; p < pes; ++p) begin[p] += padded(rows[p] * width);
-      continue;
-    }
-    const std::int64_t* const offsets = columns.offsets_of(c);
+  return static_cast<Outgoing&>(*slot->resource).memory.data();
+}
+
+/// What one PE has for another: pieces of memory, and the bytes of each. The first bytes are the number of rows. A
+/// column of strings has two pieces, lengths and text.
+struct Offer {
+  std::vector<std::uint64_t> bytes;
+  std::vector<RemoteSource<std::uint8_t>> pieces;
+};
+
+/// The content for all PEs, one PE after the other within each column.
+class Outbox {
+ public:
+  Outbox(const Columns& columns, const Ids& to, std::size_t pes) : columns_(columns), to_(to), rows_(pes) {
     for (std::size_t i = 0; i < to.size(); ++i) {
+      if (to.data()[i] >= pes) [[unlikely]]
+        throw UsageError("the row " + std::to_string(i) + " is for PE " + std::to_string(to.data()[i]) +
+                         ", allowed are 0 to " + std::to_string(pes - 1));
+      ++rows_[to.data()[i]];
+    }
+    for (const std::uint64_t rows : rows_) bytes_.push_back({rows});
+    for (std::size_t c = 0; c < columns.size(); ++c) add_bytes_of(c);
+    std::size_t all = 0;
+    for (const auto& bytes : bytes_)
+      for (std::size_t piece = 1; piece < bytes.size(); ++piece) all += padded(bytes[piece]);
+    std::uint8_t* at = outgoing(all);
+    begins_.resize(bytes_[0].size() - 1);
+    for (std::size_t piece = 0; piece < begins_.size(); ++piece) {
+      for (std::size_t p = 0; p < pes; ++p) {
+        begins_[piece].push_back(at);
+        at += padded(bytes_[p][piece + 1]);
+      }
+    }
+    for (std::size_t c = 0, piece = 0; c < columns.size(); ++c) piece = fill(c, piece);
+  }
+
+  /// Exposes the content for that PE until `remaining` is 0.
+  Offer offer(Pe& pe, std::size_t p, std::vector<Source<std::uint8_t>>& sources, std::size_t& remaining) const {
+    Offer made{bytes_[p], {}};
+    for (std::size_t piece = 0; piece < begins_.size(); ++piece) {
+      made.pieces.emplace_back();
+      if (bytes_[p][piece + 1] == 0) continue;
+      ++remaining;
+      const std::span<const std::uint8_t> content(begins_[piece][p], bytes_[p][piece + 1]);
+      sources.emplace_back(pe, content, [&remaining] { --remaining; });
+      made.pieces.back() = sources.back().remote();
+    }
+    return made;
+  }
+
+ private:
+  void add_bytes_of(std::size_t c) {
+    if (const std::size_t width = columns_.widths[c]; width != 0) {
+      for (std::size_t p = 0; p < rows_.size(); ++p) bytes_[p].push_back(rows_[p] * width);
+      return;
+    }
+    std::vector<std::uint64_t> text(rows_.size());
+    const std::int64_t* const offsets = columns_.offsets_of(c);
+    for (std::size_t i = 0; i < to_.size(); ++i) text[to_.data()[i]] += std::uint64_t(offsets[i + 1] - offsets[i]);
+    for (std::size_t p = 0; p < rows_.size(); ++p) {
+      bytes_[p].push_back(rows_[p] * 8);
+      bytes_[p].push_back(text[p]);
+    }
+  }
+  /// Returns the piece after those of the column.
+  std::size_t fill(std::size_t c, std::size_t piece) {
+    std::vector<std::uint8_t*> cursors = begins_[piece];
+    if (columns_.widths[c] != 0) {
+      scatter(columns_.data[c].data(), columns_.widths[c], to_, cursors);
+      return piece + 1;
+    }
+    const std::int64_t* const offsets = columns_.offsets_of(c);
+    std::vector<std::uint8_t*> text = begins_[piece + 1];
+    for (std::size_t i = 0; i < to_.size(); ++i) {
+      const std::size_t p = to_.data()[i];
       const std::int64_t length = offsets[i + 1] - offsets[i];
-      std::memcpy(cursors[to.data()[i]], &length, 8);
-      cursors[to.data()[i]] += 8;
+      std::memcpy(cursors[p], &length, 8);
+      cursors[p] += 8;
+      if (length != 0) std::memcpy(text[p], columns_.data[c].data() + offsets[i], std::size_t(length));
+      text[p] += length;
     }
-    for (std::size_t p = 0; p < pes; ++p) begin[p] += rows[p] * 8;
-    cursors = begin;
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      const auto length = std::size_t(offsets[i + 1] - offsets[i]);
-      std::uint8_t*& at = cursors[to.data()[i]];
-      if (length != 0) std::memcpy(at, columns.data[c].data() + offsets[i], length);
-      at += length;
-    }
-    for (std::size_t p = 0; p < pes; ++p) begin[p] += padded(text[c][p]);
+    return piece + 2;
   }
-  return blocks;
+
+  const Columns& columns_;
+  const Ids& to_;
+  std::vector<std::uint64_t> rows_;
+  std::vector<std::vector<std::uint64_t>> bytes_;   // as in Offer, for each PE
+  std::vector<std::vector<std::uint8_t*>> begins_;  // of each piece, for each PE
+};
+
+/// Gets the pieces of all PEs, one behind the other.
+std::vector<Growing> get_pieces(Pe& pe, const std::vector<Offer>& offers) {
+  std::vector<Growing> pieces(offers[0].pieces.size());
+  std::size_t missing = 0;
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    std::size_t bytes = 0;
+    for (const Offer& offer : offers) bytes += offer.bytes[piece + 1];
+    auto* at = reinterpret_cast<std::uint8_t*>(pieces[piece].grow(bytes));
+    for (const Offer& offer : offers) {
+      const std::size_t here = offer.bytes[piece + 1];
+      if (here == 0) continue;
+      ++missing;
+      get(pe, offer.pieces[piece], std::span(at, here), [&missing] { --missing; });
+      at += here;
+    }
+  }
+  wait_until(pe, [&] { return missing == 0; });
+  return pieces;
 }
 
-/// The columns of all blocks, by number of the sender: arrays of bytes; for strings a pair, offsets and text.
-nb::list read_blocks(const std::vector<Block>& blocks, const std::vector<std::size_t>& widths) {
-  std::vector<std::uint64_t> rows;
-  std::vector<const std::uint8_t*> at;
-  std::uint64_t all = 0;
-  for (const Block& block : blocks) {
-    std::uint64_t count;
-    std::memcpy(&count, block.data(), 8);
-    rows.push_back(count);
-    at.push_back(block.data() + 8);
-    all += count;
+nb::object offsets_of(const Growing& lengths) {
+  std::vector<std::int64_t> offsets(lengths.size() / 8 + 1);
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    std::int64_t length;
+    std::memcpy(&length, lengths.data() + i * 8, 8);
+    offsets[i + 1] = offsets[i] + length;
   }
-  nb::list columns;
-  for (const std::size_t width : widths) {
-    if (width != 0) {
-      Growing values;
-      std::byte* to = values.grow(all * width);
-      for (std::size_t p = 0; p < blocks.size(); ++p) {
-        if (rows[p] != 0) std::memcpy(to, at[p], rows[p] * width);
-        to += rows[p] * width;
-        at[p] += padded(rows[p] * width);
-      }
-      columns.append(values.take());
-      continue;
-    }
-    std::vector<std::int64_t> offsets = {0};
-    offsets.reserve(all + 1);
-    Growing text;
-    for (std::size_t p = 0; p < blocks.size(); ++p) {
-      const std::int64_t before = offsets.back();
-      for (std::uint64_t i = 0; i < rows[p]; ++i, at[p] += 8) {
-        std::int64_t length;
-        std::memcpy(&length, at[p], 8);
-        offsets.push_back(offsets.back() + length);
-      }
-      const auto bytes = std::size_t(offsets.back() - before);
-      if (bytes != 0) std::memcpy(text.grow(bytes), at[p], bytes);
-      at[p] += padded(bytes);
-    }
-    nb::object starts = to_array(std::move(offsets));
-    columns.append(nb::make_tuple(starts, text.take()));
-  }
-  return columns;
+  return to_array(std::move(offsets));
 }
 
+/// Collective. The rows for this PE, by number of the sender: arrays of bytes; for strings a pair, offsets and text.
 nb::list exchange_rows(const Ids& to, std::vector<Bytes> data, std::vector<Bytes> offsets,
                        std::vector<std::size_t> widths) {
   Pe& pe = Run::get().pe();
   const Columns columns{std::move(data), std::move(offsets), std::move(widths)};
-  std::vector<Block> arrived;
+  std::vector<Growing> pieces;
   {
     const Waiting waiting;
-    const std::vector<Block> blocks = make_blocks(columns, to, pe.size());
-    arrived = all_to_all(pe, blocks);
+    const Outbox outbox(columns, to, pe.size());
+    std::size_t remaining = 0;
+    std::vector<Source<std::uint8_t>> sources;
+    std::vector<Offer> offers;
+    for (std::size_t p = 0; p < pe.size(); ++p) offers.push_back(outbox.offer(pe, p, sources, remaining));
+    pieces = get_pieces(pe, all_to_all(pe, offers));
+    wait_until(pe, [&] { return remaining == 0; });
   }
-  return read_blocks(arrived, columns.widths);
+  nb::list result;
+  for (std::size_t c = 0, piece = 0; c < columns.size(); ++c) {
+    if (columns.widths[c] != 0) {
+      result.append(pieces[piece++].take());
+    } else {
+      nb::object starts = offsets_of(pieces[piece]);
+      result.append(nb::make_tuple(starts, pieces[piece + 1].take()));
+      piece += 2;
+    }
+  }
+  return result;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Slot {
   std::unique_ptr<Resource> resource;
 };
 
-/// What a Python object holds of a resource.
+/// A resource as a Python object holds it.
 template <class T>
 class Handle {
  public:

@@ -37,19 +37,27 @@ class PythonSink final : public Sink {
 
 struct Put {
   template <class T>
-  static void apply(T& at, T value) { at = value; }
+  static void apply(T& at, T value) {
+    at = value;
+  }
 };
 struct Add {
   template <class T>
-  static void apply(T& at, T value) { at = T(at + value); }
+  static void apply(T& at, T value) {
+    at = T(at + value);
+  }
 };
 struct Min {
   template <class T>
-  static void apply(T& at, T value) { at = std::min(at, value); }
+  static void apply(T& at, T value) {
+    at = std::min(at, value);
+  }
 };
 struct Max {
   template <class T>
-  static void apply(T& at, T value) { at = std::max(at, value); }
+  static void apply(T& at, T value) {
+    at = std::max(at, value);
+  }
 };
 struct Xor {
   template <class T>
@@ -68,9 +76,7 @@ template <class T, class Operation>
 class UpdateSink final : public Sink {
  public:
   explicit UpdateSink(WritableBytes owner)
-      : owner_(std::move(owner)),
-        target_(reinterpret_cast<T*>(owner_.data())),
-        size_(owner_.size() / sizeof(T)) {}
+      : owner_(std::move(owner)), target_(reinterpret_cast<T*>(owner_.data())), size_(owner_.size() / sizeof(T)) {}
 
   void take(const std::byte* items, std::size_t count, std::size_t stride) override {
     T* const target = target_;

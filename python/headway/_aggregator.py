@@ -102,8 +102,10 @@ class Aggregator:
         if isinstance(handler, Update):
             self.dtype = handler.dtype
             if dtype is not None and np.dtype(dtype) != self.dtype:
-                raise TypeError(f"items of headway.{handler.operation}() have type {self.dtype}, not {np.dtype(dtype)}: "
-                                "leave dtype out")
+                raise TypeError(
+                    f"items of headway.{handler.operation}() have type {self.dtype}, not {np.dtype(dtype)}: leave "
+                    "dtype out"
+                )
             target = handler.target.dtype
             self._exchange = _core.exchange_update(
                 name, ordered, buffer_bytes, self.dtype.itemsize, handler.operation, target.kind, handler.bytes
@@ -168,7 +170,7 @@ class Aggregator:
         if count != 1 or not lengths:
             lengths.add(count)
         if len(lengths) > 1:
-            raise ValueError(f"the arrays of a payload, and the destinations, have different lengths: {sorted(lengths)}")
+            raise ValueError(f"the arrays of a payload and the destinations have different lengths: {sorted(lengths)}")
         items = lengths.pop()
         if items == 0:
             return

@@ -29,5 +29,5 @@ class ObjectChannel:
         self._channel = _core.bytes_to_function(name, deliver)
 
     def send(self, destination: int, value: Any) -> None:
-        """Send the object. UsageError for a destination out of range, PicklingError for an object that has no pickle."""
+        """Send the object. UsageError for a destination out of range, PicklingError for an object without a pickle."""
         self._channel.send(destination, np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8))

@@ -69,7 +69,8 @@ def test_unique_finds_each_value_once(pe: Pe, rng: np.random.Generator) -> None:
     values = rng.integers(0, 500, 2000)
     key, count = headway.unique(pe, values, return_counts=True)
     expected = Counter(everything(pe, values).tolist())
-    got = sum((Counter(dict(one)) for one in headway.all_gather_object(pe, [*zip(key.tolist(), count.tolist())])), Counter())
+    pairs = headway.all_gather_object(pe, list(zip(key.tolist(), count.tolist(), strict=True)))
+    got = sum((Counter(dict(one)) for one in pairs), Counter())
     assert got == expected
     assert sum(headway.all_gather_object(pe, len(key))) == len(expected)
     assert np.array_equal(np.sort(everything(pe, headway.unique(pe, values))), np.unique(everything(pe, values)))

@@ -53,11 +53,8 @@ void expect_rows(const AggregatorOptions& options, bool in_rows) {
 }
 
 AggregatorOptions small_buffers(Topology topology, bool ordered = false) {
-  return {.buffer_bytes = 1_KiB,
-          .timeout = no_timeout,
-          .topology = topology,
-          .flush_when_idle = false,
-          .ordered = ordered};
+  return {
+      .buffer_bytes = 1_KiB, .timeout = no_timeout, .topology = topology, .flush_when_idle = false, .ordered = ordered};
 }
 
 TEST(Rows, arrive_whole_on_every_route) {

@@ -34,8 +34,8 @@ Pe& attach();
 /// handler, and after MPI_Finalize.
 int detach(int status = 0);
 
-/// Ends the run and all its processes, for programs that cannot go on: prints `reason` with the PE, as for a handler that
-/// throws. Throws UsageError without attach(), and on another thread.
+/// Ends the run and all its processes, for programs that cannot go on: prints `reason` with the PE, as for a handler
+/// that throws. Throws UsageError without attach(), and on another thread.
 [[noreturn]] void abandon(const std::string& reason);
 
 /// The PE of this process between attach() and detach(), else nullptr.
