@@ -77,8 +77,9 @@ must("headway cxxflags" ${work}/prefix/bin/headway cxxflags)
 separate_arguments(compile_flags UNIX_COMMAND "${output}")
 must("headway ldflags" ${work}/prefix/bin/headway ldflags)
 separate_arguments(link_flags UNIX_COMMAND "${output}")
-separate_arguments(flags UNIX_COMMAND "${flags}")
-must("building with headway ldflags" ${compiler} ${compile_flags} ${flags} ${source}/main.cpp ${link_flags}
+string(REPLACE ";" " " own_flags "${flags}")  # a list by now where there is pkg-config
+separate_arguments(own_flags UNIX_COMMAND "${own_flags}")
+must("building with headway ldflags" ${compiler} ${compile_flags} ${own_flags} ${source}/main.cpp ${link_flags}
      -o ${work}/by-flags)
 run_consumer(${work}/by-flags)
 file(REMOVE_RECURSE ${work})
