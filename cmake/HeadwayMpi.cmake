@@ -3,7 +3,11 @@
 # the standard ABI of MPI 5.0, or mpi for one that is none of these, and for each HEADWAY_MPI_NAME_INCLUDES, _DEFINES,
 # _LINKS and _WRAPPER. None found is no error.
 
+option(HEADWAY_MPI "Build the plug-ins for the MPIs that are found, and the programs that need an MPI" ON)
 set(HEADWAY_MPIS)
+if(NOT HEADWAY_MPI)
+  return()
+endif()
 
 # headway_look_for_mpi(WRAPPER FOLDERS...): adds the MPI of this compiler wrapper, in PATH or these, unless it is known
 # already.
