@@ -11,6 +11,7 @@
 #   make format       clang-format over all sources
 #   make check-format fails if `make format` would change a file
 #   make tidy         clang-tidy over all sources that are built here but tests; fails if it finds something
+#   make site         build the documentation site in build/site; fails for a bad link
 #   make clean        remove build/
 #
 # JOBS=N compiles with N jobs, TEST_JOBS=N runs N tests at a time, WERROR=ON makes warnings errors (CI does).
@@ -49,7 +50,8 @@ define simulated
 	  else echo 'headway: no smpirun here, tests on simulated machines are skipped'; fi
 endef
 
-.PHONY: build demo check check-long check-smpi check-clang wheel check-python check-bare format check-format tidy clean help
+.PHONY: build demo check check-long check-smpi check-clang wheel check-python check-bare format check-format tidy site clean \
+	help
 
 build:
 	@scripts/setup demo
@@ -134,6 +136,10 @@ tidy:
 	  grep -E '^(src|apps|bench|tools)/' | grep -v '_test\.cpp$$' | \
 	  xargs -P $(JOBS) -n 1 $$(scripts/setup --tidy) -p build/clang --quiet --warnings-as-errors='*' \
 	  $(tidy_shallow)
+
+site:
+	@scripts/setup site
+	@scripts/site
 
 clean:
 	rm -rf build

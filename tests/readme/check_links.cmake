@@ -24,7 +24,7 @@ function(remove_code text out)
 endfunction()
 
 file(GLOB_RECURSE pages ${top}/src/*.md ${top}/docs/*.md ${top}/apps/*.md ${top}/bench/*.md ${top}/tools/*.md
-     ${top}/tests/*.md)
+     ${top}/tests/*.md ${top}/packaging/*.md ${top}/python/*.md ${top}/site/*.md)
 file(GLOB top_pages ${top}/*.md)
 foreach(page IN LISTS pages top_pages)
   get_filename_component(folder ${page} DIRECTORY)
