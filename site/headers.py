@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 OPEN, CLOSE = "([{", ")]}"
+LITERAL = re.compile(r"""R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\])*"|(?<!\w)'(?:\\.|[^'\\])+'|//[^\n]*|/\*.*?\*/""", re.S)
 
 
 class HeaderError(Exception):
@@ -114,11 +115,9 @@ class _Scanner:
         """Passes a string, a character or a comment that begins here."""
         if self.text[self.at] not in "/R\"'":
             return False
-        for pattern in (r'R"(\w*)\(.*?\)\1"', r'"(?:\\.|[^"\\])*"', r"(?<!\w)'(?:\\.|[^'\\])+'", r"//[^\n]*", r"/\*.*?\*/"):
-            if match := re.compile(pattern, re.S).match(self.text, self.at):
-                self.at = match.end()
-                return True
-        return False
+        if match := LITERAL.match(self.text, self.at):
+            self.at = match.end()
+        return match is not None
 
     def balanced(self) -> None:
         """Passes from an opening bracket to behind the closing one."""
@@ -280,7 +279,8 @@ class _Scanner:
         call = re.search(r"(~?\w+)\(", flat)
         if call and (value < 0 or call.start() < value):
             return "function", call[1]
-        match = re.search(r"(\w+)(?:\[[^\]]*\]|\{.*\})*(?: = .*)?(?:, .*)?;$", flat[: value] + ";" if value > 0 else flat)
+        flat = flat[:value] + ";" if value > 0 else flat
+        match = re.search(r"(\w+)(?:\[[^\]]*\]|\{.*\})*(?: = .*)?(?:, .*)?;$", flat)
         if not match:
             raise self.fail(f"no name in: {head[:80]}")
         return "variable", match[1]

@@ -38,7 +38,7 @@ class Site:
     errors: list[str] = field(default_factory=list)
 
     def resolve(self, page: str, link: str) -> str:
-        """The link as it is in the site. Notes the sources, folders and pictures that the site needs for it."""
+        """The link as it is in the site. Collects the sources, folders and pictures that the site needs for it."""
         if re.match(r"[a-z][a-z0-9+.-]*:", link) or link.startswith("#"):
             return link
         path, hash_sign, anchor = link.partition("#")
@@ -137,10 +137,14 @@ def collect(top: Path, out: Path) -> Site:
     reference = Reference(top)
     for layer, text in reference.pages().items():
         site.pages[f"reference/{layer}.md"] = text
-    rows = [f"| [{layer}]({layer}.md) | {', '.join(f'`{name}`' for name in names)} |"
-            for layer, names in names_by_layer(reference).items()]
-    site.pages["reference/README.md"] = ("# API\n\nPublic names, from the comments of the headers. "
-        "`#include <headway/headway.hpp>` has all of them.\n\n| layer | names |\n| --- | --- |\n" + "\n".join(rows) + "\n")
+    site.pages["reference/README.md"] = "\n".join([
+        "# API\n",
+        "Public names, from the comments of the headers. `#include <headway/headway.hpp>` has all of them.\n",
+        "| layer | names |",
+        "| --- | --- |",
+        *(f"| [{layer}]({layer}.md) | {', '.join(f'`{name}`' for name in names)} |"
+          for layer, names in names_by_layer(reference).items()),
+    ]) + "\n"
     done: set[str] = set()
     while todo := [page for page in site.pages if page not in done]:  # folders come along
         for page in todo:

@@ -64,9 +64,8 @@ class Reference:
         if one.kind not in ("class", "enum"):
             return self._members([one])
         text = one.text.rstrip(";")
-        lines = [f"{'#' * level} {one.name}\n", code(text + (" { ... };" if one.kind == "class" else "")), prose(one.doc)]
-        if one.kind == "enum":
-            lines[1] = code(text + " {" + one.body.rstrip() + "\n};")
+        body = "{ ... };" if one.kind == "class" else "{" + one.body.rstrip() + "\n};"
+        lines = [f"{'#' * level} {one.name}\n", code(f"{text} {body}"), prose(one.doc)]
         lines += self._members(self._all_members(one))
         return lines
 
@@ -153,7 +152,8 @@ def prose(doc: str) -> str:
         if in_code:
             out.append(line[4:])
         else:
-            out.append("".join(part if part.startswith("`") else escaped(part) for part in re.split(r"(`[^`]*`)", line)))
+            parts = re.split(r"(`[^`]*`)", line)
+            out.append("".join(part if part.startswith("`") else escaped(part) for part in parts))
     if in_code:
         out.append("```")
     for at in range(len(out) - 1, 0, -1):  # no empty line at the end of code

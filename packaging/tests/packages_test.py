@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The recipes agree with the build, and other programs accept them.
 
-YAML needs PyYAML; py-rattler-build, cffconvert, kubectl and apt check what is theirs. Those that are missing are skipped.
+YAML needs PyYAML. py-rattler-build, cffconvert, kubectl and apt check their own formats; missing ones are skipped.
 """
 
 import itertools
@@ -70,7 +70,8 @@ class Spack(unittest.TestCase):
         self.versions: list[str] = []
         stub = types.ModuleType("spack.package")
         vars(stub).update(
-            CMakePackage=Recipe, license=lambda name: None, maintainers=lambda *names: None, generator=lambda name: None,
+            CMakePackage=Recipe, license=lambda name: None, maintainers=lambda *names: None,
+            generator=lambda name: None,
             version=lambda name, **where: self.versions.append(name),
             variant=lambda name, default, description: self.variants.__setitem__(name, default),
             depends_on=lambda spec, type=None, when=None: self.conditions.append(when or ""),
@@ -174,8 +175,9 @@ class Kubernetes(unittest.TestCase):
     def test_there_is_a_slot_for_each_pe(self) -> None:
         self.assertEqual((self.job["apiVersion"], self.job["kind"]), ("kubeflow.org/v2beta1", "MPIJob"))
         args = [str(arg) for arg in self.containers["Launcher"]["args"]]
-        self.assertEqual(int(args[args.index("-n") + 1]), self.replicas["Worker"]["replicas"] * self.job["spec"]["slotsPerWorker"])
-        self.assertEqual(self.containers["Worker"]["resources"]["limits"]["cpu"], self.job["spec"]["slotsPerWorker"])
+        slots = self.job["spec"]["slotsPerWorker"]
+        self.assertEqual(int(args[args.index("-n") + 1]), self.replicas["Worker"]["replicas"] * slots)
+        self.assertEqual(self.containers["Worker"]["resources"]["limits"]["cpu"], slots)
 
     def test_it_uses_the_image_as_the_dockerfile_makes_it(self) -> None:
         docker = text("container/Dockerfile")

@@ -25,7 +25,7 @@ def tree(files: dict[str, str]) -> tuple[tempfile.TemporaryDirectory, Path]:
     folder = tempfile.TemporaryDirectory()
     top = Path(folder.name)
     files = {"src/headway/headway.hpp": "// SPDX\n#include <headway/am/pe.hpp>\n",
-             "src/headway/am/pe.hpp": "// SPDX\n/// A PE.\n#pragma once\nnamespace headway {\n/// One.\nclass Pe {};\n}\n",
+             "src/headway/am/pe.hpp": "// SPDX\n/// Top.\n#pragma once\nnamespace headway {\n/// One.\nclass Pe {};\n}\n",
              "src/headway/am/README.md": "# am\n", **files}
     for path, text in files.items():
         (top / path).parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,8 @@ class OfThisRepository(unittest.TestCase):
     def test_the_api_explains_each_name_that_pages_and_programs_use(self) -> None:
         used: dict[str, str] = {}
         for path in [TOP / "README.md", *(TOP / "docs").glob("*.md"), *(TOP / "tests/programs").glob("*.cpp")]:
-            for block in [path.read_text()] if path.suffix == ".cpp" else re.findall(r"```cpp\n(.*?)```", path.read_text(), re.S):
+            text = path.read_text()
+            for block in [text] if path.suffix == ".cpp" else re.findall(r"```cpp\n(.*?)```", text, re.S):
                 for name in re.findall(r"headway::(?:halo::)?(\w+)", block):
                     used.setdefault(name, path.name)
         namespaces = {d.namespace.split("::")[-1] for d in self.reference.classes.values()} | {"headway"}
@@ -106,10 +107,12 @@ class Pages(unittest.TestCase):
 
     def test_a_link_to_nothing_is_named(self) -> None:
         site = self.collected({"docs/a.md": "# A\n[x](b.md) [y](../src/none.cpp) [z](../../outside.md)\n"})
-        self.assertEqual(site.errors, [f"docs/a.md: nothing at {p}" for p in ("b.md", "../src/none.cpp", "../../outside.md")])
+        dead = ("b.md", "../src/none.cpp", "../../outside.md")
+        self.assertEqual(site.errors, [f"docs/a.md: nothing at {path}" for path in dead])
 
     def test_a_link_to_no_heading_is_named(self) -> None:
-        site = self.collected({"docs/a.md": "# A\n[x](b.md#two) [y](b.md#one-or-two)\n", "docs/b.md": "# B\n## One, or two\n"})
+        site = self.collected({"docs/a.md": "# A\n[x](b.md#two) [y](b.md#one-or-two)\n",
+                               "docs/b.md": "# B\n## One, or two\n"})
         self.assertEqual(site.errors, ["docs/a.md: docs/b.md has no heading for #two"])
 
     def test_links_in_code_are_text(self) -> None:
