@@ -25,7 +25,7 @@ def tree(files: dict[str, str]) -> tuple[tempfile.TemporaryDirectory, Path]:
     folder = tempfile.TemporaryDirectory()
     top = Path(folder.name)
     files = {"src/headway/headway.hpp": "// SPDX\n#include <headway/am/pe.hpp>\n",
-             "src/headway/am/pe.hpp": "// SPDX\n/// Top.\n#pragma once\nnamespace headway {\n/// One.\nclass Pe {};\n}\n",
+             "src/headway/am/pe.hpp": "// SPDX\n/// Top.\n#pragma once\nnamespace headway {\nclass Pe {};\n}\n",
              "src/headway/am/README.md": "# am\n", **files}
     for path, text in files.items():
         (top / path).parent.mkdir(parents=True, exist_ok=True)
