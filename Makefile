@@ -112,7 +112,6 @@ check-clang:
 	@scripts/steps --end
 
 wheel:
-	@scripts/setup demo
 	@JOBS=$(JOBS) scripts/wheel
 
 check-python: wheel
