@@ -57,3 +57,10 @@ if(NOT HEADWAY_WHEEL)
   endforeach()
 endif()
 headway_look_for_mpi(mpicc_abi ${PROJECT_SOURCE_DIR}/build/mpi-abi/bin)  # where scripts/setup puts one
+# In a wheel also the ABI of MPICH's own, of the same MPI: mpi4py takes that one, and a process can have one MPI only.
+if(HEADWAY_WHEEL AND HEADWAY_mpicc_abi)
+  get_filename_component(folder ${HEADWAY_mpicc_abi} DIRECTORY)
+  find_program(HEADWAY_mpicxx mpicxx PATHS ${folder} NO_DEFAULT_PATH)
+  headway_look_for_mpi(mpicxx)
+  list(FILTER HEADWAY_MPIS INCLUDE REGEX "^mpi-abi$|^mpich$")
+endif()
