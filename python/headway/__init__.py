@@ -21,7 +21,7 @@ import os as _os
 from pathlib import Path as _Path
 
 # The plug-ins for launchers lie in this package, not beside the interpreter.
-_os.environ.setdefault("HEADWAY_PLUGIN_DIR", str(_Path(__file__).resolve().parent / "lib"))
+_os.environ.setdefault("HEADWAY_PLUGIN_DIR", str(_Path(__file__).absolute().parent / "lib"))
 
 from ._aggregator import Aggregator, Append, Handler, Update, add, append, max, min, put, xor  # noqa: E402
 from ._arrays import DistArray  # noqa: E402
