@@ -39,10 +39,13 @@ void print_list() {
   std::cout << (find_peers().empty() ? "peers          no MPI was found when this was built\n" : "") << std::flush;
 }
 
-/// The default number of updates a word: HPC Challenge's four; more on a small table, so that the run lasts long enough
-/// to measure; fewer of large updates, so that it ends.
-std::string default_updates_per_word(const std::string& log2, const std::string& bytes) {
-  const double words = std::ldexp(1, std::stoi(log2)), all = std::max(4 * words, double(1 << 24));
+constexpr double updates_min = 1 << 24;
+constexpr double updates_min_direct = 1 << 22;  // a frame each takes some 20 times as long
+
+/// The default number of updates a word: HPC Challenge's four; more on a small table, `min` in all, so that the run
+/// lasts long enough to measure; fewer of large updates, so that it ends.
+std::string default_updates_per_word(const std::string& log2, const std::string& bytes, double min) {
+  const double words = std::ldexp(1, std::stoi(log2)), all = std::max(4 * words, min);
   const double fitting = bytes == "8" ? all : std::min(all, double(4_GiB) / std::stod(bytes));
   return fmt::format("{}", fitting / words);
 }
@@ -149,12 +152,15 @@ std::vector<Work> works_of(const Request& request) {
   if (asked.has_table) {
     for (const std::string& log2 : request.log2s) {
       for (const std::string& bytes : request.sizes) {
+        const bool by_default = request.updates_per_word.empty();
         const std::string updates =
-            request.updates_per_word.empty() ? default_updates_per_word(log2, bytes) : request.updates_per_word;
+            by_default ? default_updates_per_word(log2, bytes, updates_min) : request.updates_per_word;
         works.push_back({.title = fmt::format("2^{} words{}", log2,
                                               bytes == "8" ? "" : ", " + base::counted(std::stoull(bytes), "byte")),
                          .log2 = log2,
                          .updates_per_word = updates,
+                         .updates_per_word_direct =
+                             by_default ? default_updates_per_word(log2, bytes, updates_min_direct) : updates,
                          .bytes = bytes,
                          .arguments = {"--log2", log2, "--updates-per-word", updates, "--bytes", bytes}});
       }
@@ -220,6 +226,9 @@ BenchCase headway_case(const Request& request, const Work& work, const Variant& 
   made.command = {program_directory() + "/headway-" + request.bench, "--json", "-"};
   if (!mode.empty()) append(made.command, {"--mode", mode});
   append(made.command, work.arguments);
+  if (mode == "direct" && !work.updates_per_word_direct.empty()) {
+    *std::next(std::ranges::find(made.command, "--updates-per-word")) = work.updates_per_word_direct;
+  }
   append(made.command, variant.arguments);
   if (!buffer.empty()) append(made.command, {"--buffer-bytes", buffer});
   if (!request.type.empty()) append(made.command, {"--type", request.type});

@@ -107,7 +107,7 @@ void add_work_options(Adder& add, Request& request) {
     for (std::string& log2 : request.log2s) log2 = std::to_string(bench::parse_count("--log2", log2, 1, 40));
   });
   add.own(&Benchmark::has_updates, "--updates-per-word", "N",
-          "updates are N * 2^K [4, or more: at least 2^24 in all; of more than 8 bytes at most 4 GiB]",
+          "updates are N * 2^K [4, or more: at least 2^24 in all, of direct 2^22; of more than 8 bytes at most 4 GiB]",
           [&](const std::string& text) {
             bench::parse_number("--updates-per-word", text, 0, 1e9);
             request.updates_per_word = text;

@@ -62,11 +62,12 @@ struct Request {
 /// What all cases of one comparison do.
 struct Work {
   std::string title;
-  std::string log2, updates_per_word;  // of a table, where there is one
-  std::string bytes;                   // of a message
-  std::string buffers = {};            // one of zerocopy's buffer_kinds
-  bool of_cpu = false;                 // processor time is measured, not time
-  std::vector<std::string> arguments;  // of each program, Headway's and peers'
+  std::string log2, updates_per_word;        // of a table, where there is one
+  std::string updates_per_word_direct = {};  // in the mode direct; empty: there is no table
+  std::string bytes;                         // of a message
+  std::string buffers = {};                  // one of zerocopy's buffer_kinds
+  bool of_cpu = false;                       // processor time is measured, not time
+  std::vector<std::string> arguments;        // of each program, Headway's and peers'
 };
 
 /// Adds the options of the command, stored to `request`.

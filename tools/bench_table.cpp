@@ -123,13 +123,28 @@ std::string align(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+namespace {
+
+/// The messages of each case: "16777216 messages", and of updates in the mode direct by default fewer.
+std::string messages_of(const Json& first, const std::vector<MeasuredCase>& cases) {
+  const auto number = [](const Json& record) { return record["messages"].get<std::uint64_t>(); };
+  std::uint64_t most = number(first), direct = most;
+  for (const MeasuredCase& one : cases) {
+    if (!one.record.contains("table_log2")) continue;
+    most = std::max(most, number(one.record));
+    if (one.record["mode"] == "direct") direct = number(one.record);
+  }
+  return base::counted(most, "message") + (direct < most ? fmt::format(" (direct: {})", direct) : "");
+}
+
+}  // namespace
+
 std::string table_of(const std::string& bench, const std::string& title, const std::vector<MeasuredCase>& cases) {
   const auto own = std::ranges::find_if(cases, [](const auto& one) { return one.record["mode"] != "limit"; });
   const Json& first = own == cases.end() ? cases.front().record : own->record;
   const auto pes = first["pes"].get<std::size_t>(), processes = first["processes"].get<std::size_t>();
   const std::string text =
-      fmt::format("{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title,
-                  base::counted(first["messages"].get<std::uint64_t>(), "message"),
+      fmt::format("{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title, messages_of(first, cases),
                   base::counted(first["message_bytes"].get<std::size_t>(), "byte"), base::counted(pes, "PE"),
                   base::counted(processes, "process"),
                   first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
