@@ -6,7 +6,8 @@
 #   make check-long   all other tests: long ones, the second MPI, simulated machines, sanitized tests in release
 #   make check-clang  build everything with Clang, warnings being errors, and run the tests of layers and pages
 #   make wheel        build a wheel for Python: build/wheels/headway-*.whl
-#   make check-python install the wheel in an empty environment, run its tests with 1, 2, 3 and 5 PEs, check types
+#   make check-python install the wheel in an empty environment and run the tests there that `make check` runs without
+#                     a wheel: with 1, 2, 3 and 5 PEs, and of types
 #   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
 #   make format       clang-format over all sources
 #   make check-format fails if `make format` would change a file
