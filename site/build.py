@@ -16,6 +16,7 @@ from typing import Any
 import links
 import pages
 from headers import HeaderError
+from notebooks import NotebookError
 
 FIRST = {"Home": "README.md", "Quick start": "docs/quick-start.md", "Tour": "docs/tour.md"}
 
@@ -62,7 +63,7 @@ def main(argv: list[str]) -> int:
     top, folder = Path(argv[0]).resolve(), Path(argv[1]).resolve()
     try:
         site = pages.collect(top, folder / "site-pages")
-    except HeaderError as error:
+    except (HeaderError, NotebookError) as error:
         print(error, file=sys.stderr)
         return 1
     if site.errors:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""pages.py TOP FOLDER: writes the pages of the site to FOLDER: every Markdown page of the repository TOP in its place,
-the pages of the API, and a page for each source that a page links to. mkdocs makes the site from them (build.py).
+"""pages.py TOP FOLDER: writes the pages of the site to FOLDER: every Markdown page and notebook of the repository TOP in
+its place, the pages of the API, and a page for each source that a page links to. mkdocs makes the site from them
+(build.py).
 
 Pages keep their paths, so that links between them need no change. Bad links are named, and end it with status 1.
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from headers import HeaderError
+from notebooks import NotebookError, page_of
 from reference import Reference
 
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".c": "c", ".f90": "fortran", ".py": "python", ".sh": "bash",
@@ -46,6 +48,8 @@ class Site:
         here = self.top / target
         if target in self.pages:
             return link
+        if target in self.assets and target.endswith(".ipynb"):
+            return f"{path.removesuffix('.ipynb')}.md{hash_sign}{anchor}"
         if target.startswith("..") or not here.exists() or target.startswith("build"):
             self.errors.append(f"{page}: nothing at {link}")
             return link
@@ -118,14 +122,14 @@ class Site:
             shutil.copyfile(self.top / asset, self.out / asset)
 
 
-def repository_pages(top: Path) -> list[str]:
+def repository_pages(top: Path, pattern: str = "*.md") -> list[str]:
     """All Markdown pages: those that git knows or would add, or else all outside of build folders."""
-    listed = subprocess.run(["git", "-C", str(top), "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+    listed = subprocess.run(["git", "-C", str(top), "ls-files", "--cached", "--others", "--exclude-standard", pattern],
                             capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         found = listed.stdout.split("\n")
     else:
-        found = [str(path.relative_to(top)) for path in top.rglob("*.md")]
+        found = [str(path.relative_to(top)) for path in top.rglob(pattern)]
     return sorted(page for page in found if page and not page.startswith("build/") and (top / page).is_file())
 
 
@@ -134,6 +138,9 @@ def collect(top: Path, out: Path) -> Site:
     site = Site(top, out)
     originals = {page: (top / page).read_text() for page in repository_pages(top)}
     site.pages.update(originals)
+    for notebook in repository_pages(top, "*.ipynb"):
+        site.assets.add(notebook)
+        site.pages[notebook.removesuffix(".ipynb") + ".md"] = page_of((top / notebook).read_text(), notebook)
     reference = Reference(top)
     for layer, text in reference.pages().items():
         site.pages[f"reference/{layer}.md"] = text
@@ -204,7 +211,7 @@ def main(argv: list[str]) -> int:
         return 2
     try:
         site = collect(Path(argv[0]).resolve(), Path(argv[1]))
-    except HeaderError as error:
+    except (HeaderError, NotebookError) as error:
         print(error, file=sys.stderr)
         return 1
     for error in site.errors:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parts of the site that need Python alone."""
 
+import json
 import re
 import sys
 import tempfile
@@ -11,6 +12,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "site"))
 import headers  # noqa: E402
 import links  # noqa: E402
+import notebooks  # noqa: E402
 import pages  # noqa: E402
 import reference  # noqa: E402
 
@@ -127,6 +129,30 @@ class Pages(unittest.TestCase):
         self.assertIn("int x;", site.pages["src/x.cpp.md"])
         self.assertIn("(one.txt.md)", site.pages["data/README.md"])
         self.assertIn("docs/z.svg", site.assets)
+
+    def test_a_notebook_is_a_page_with_its_outputs(self) -> None:
+        code = {"cell_type": "code", "source": ["!x\n", "!y"]}
+        printed = {"output_type": "stream", "name": "stdout", "text": ["[1](no-link.md)\n"]}
+        cells = [{"cell_type": "markdown", "source": ["# A\n", "Text [b](b.md) [c](../docs/c.ipynb#two)"]},
+                 code | {"outputs": [printed, {"output_type": "execute_result", "data": {"text/plain": ["2"]}}]}]
+        other = [{"cell_type": "markdown", "source": ["# C\n", "## Two\n", "[d](d.ipynb) [top](../README.md)"]}]
+        files = {"README.md": "# Top\n[a](docs/a.ipynb)\n", "docs/a.ipynb": json.dumps({"cells": cells}),
+                 "docs/b.md": "# B\n", "docs/c.ipynb": json.dumps({"cells": other})}
+        site = self.collected(files)
+        self.assertEqual(site.errors, ["docs/c.md: nothing at d.ipynb"])
+        self.assertEqual(site.assets, {"docs/a.ipynb", "docs/c.ipynb"})
+        self.assertIn("[a](docs/a.md)", site.pages["README.md"])
+        self.assertIn("Text [b](b.md) [c](../docs/c.md#two)", site.pages["docs/a.md"])
+        self.assertIn('bash\n!x\n!y\n', site.pages["docs/a.md"])
+        self.assertIn('title="Output"\n[1](no-link.md)\n2\n', site.pages["docs/a.md"])
+        self.assertIn('href="a.ipynb"', site.pages["docs/a.md"])
+
+    def test_a_notebook_that_a_page_cannot_show_is_named(self) -> None:
+        picture = [{"cell_type": "markdown", "source": ["# A"]},
+                   {"cell_type": "code", "source": ["x"], "outputs": [{"output_type": "display_data", "data": {}}]}]
+        for cells, text in ((picture, "no text"), (picture[1:], "no text"), ([], "title")):
+            with self.assertRaisesRegex(notebooks.NotebookError, f"docs/a.ipynb: .*{text}"):
+                self.collected({"docs/a.ipynb": json.dumps({"cells": cells})})
 
     def test_code_without_an_end_is_named(self) -> None:
         self.assertEqual(self.collected({"docs/a.md": "# A\n```cpp\nint x;\n"}).errors,
