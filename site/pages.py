@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""pages.py TOP FOLDER: writes the pages of the site to FOLDER: every Markdown page and notebook of the repository TOP in
-its place, the pages of the API, and a page for each source that a page links to. mkdocs makes the site from them
+"""pages.py TOP FOLDER: writes the pages of the site to FOLDER: every Markdown page and notebook of the repository TOP
+in its place, the pages of the API, and a page for each source that a page links to. mkdocs makes the site from them
 (build.py).
 
 Pages keep their paths, so that links between them need no change. Bad links are named, and end it with status 1.

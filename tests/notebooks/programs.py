@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""programs.py TOP: runs the programs in Python of the pages of docs/ with 1 and 2 PEs, and verifies what they did: lines
-added to their end compare their arrays with those that numpy makes of the items of all PEs. A program begins with
+"""programs.py TOP: runs the programs in Python of the pages of docs/ with 1 and 2 PEs, and verifies what they did:
+lines added to their end compare their arrays with those that numpy makes of the items of all PEs. A program begins with
 `import headway`. PATH must have the command `headway`, and Python must find the package."""
 
 from __future__ import annotations
