@@ -42,14 +42,14 @@ def test_sums_of_all_pes_are_complete(pe: Pe, rng: np.random.Generator, dtype: t
 def test_memory_is_used_again(pe: Pe) -> None:
     begins = set()
     for _ in range(20):
-        x = headway.DistArray(pe, 10_000_000, np.float64)
+        x = headway.DistArray(pe, 1_000_000, np.float64)
         begins.add(x.local.ctypes.data)
         if pe.id % 2:
             x[0] = 1  # the garbage collectors of PEs need not agree
         x.free()
     assert len(begins) == 1
     for _ in range(20):
-        x = headway.DistArray(pe, 10_000_000, np.float64)
+        x = headway.DistArray(pe, 1_000_000, np.float64)
         begins.add(x.local.ctypes.data)
     assert len(begins) <= 3
 
