@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import headway
+
 COMMAND = shutil.which("headway") or "headway"
 COUNT = """
 import headway, numpy as np
@@ -49,6 +51,15 @@ def test_mpiexec_of_the_mpich_wheel_starts_scripts(script: Path, pes: int) -> No
         pytest.skip("no mpiexec of a wheel")
     result = run(script, COUNT, str(mpiexec), "-n", str(pes), sys.executable)
     assert (result.returncode, result.stdout) == (0, f"{pes} PEs of {pes}\n"), result.stderr
+
+
+def test_a_plug_in_for_the_standard_abi_is_taken_where_it_is_asked_for(script: Path) -> None:
+    mpiexec = Path(sys.executable).parent / "mpiexec"
+    if not mpiexec.exists() or not (Path(headway.__file__).parent / "lib/libheadway-mpi-abi.so").exists():
+        pytest.skip("no mpiexec of a wheel, or no plug-in for the standard ABI")
+    text = COUNT + "maps = open('/proc/self/maps').read()\nassert 'libmpi_abi' in maps and 'libmpi.so' not in maps\n"
+    result = run(script, text, str(mpiexec), "-n", "2", sys.executable, HEADWAY_TRANSPORT="mpi-abi")
+    assert (result.returncode, result.stdout) == (0, "2 PEs of 2\n"), result.stderr
 
 
 def test_an_exception_ends_all_processes(script: Path) -> None:
