@@ -28,7 +28,8 @@ class HereSource : public WatchSource {
       pes += std::int64_t(run->pes());
       run->ask();
     }
-    sample_ns_ = a_second / std::clamp(samples_of_all_pes_per_s / pes, samples_per_s_least, samples_per_s_most);
+    const std::int64_t samples_per_s = samples_of_all_pes_per_s / std::max<std::int64_t>(pes, 1);
+    sample_ns_ = a_second / std::clamp(samples_per_s, samples_per_s_least, samples_per_s_most);
   }
 
   Next next(Wait& wait, WatchOutput&, View& view) override {
