@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send\(\) takes the PE and the Aggregator's arguments: 1 argument is missing
-// names: Takes = .long( int)?, std::span<const char
+// names: Takes( = .|<)long( int)?, std::span<const char
 #include <headway/aggregate/aggregator.hpp>
 #include <span>
 
