@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// A folder of the installation that has `file`. `from_bin`: from the folder of this program.
 fs::path folder_with(const char* from_bin, const char* file) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  const fs::path folder = (bin / from_bin).lexically_normal();
+  fs::path folder = (bin / from_bin).lexically_normal();
   if (fs::exists(folder / file)) return folder;
   throw SystemError(
       fmt::format("{} is not there: this command is no part of an installation; allowed are those of "

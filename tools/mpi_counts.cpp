@@ -46,7 +46,7 @@ void add_counters(RankFile& to, const RankFile& from) {
   add(to.bytes, from.bytes, mpi_report::kinds);
   add(to.layout_messages, from.layout_messages, mpi_report::layouts);
   add(to.layout_bytes, from.layout_bytes, mpi_report::layouts);
-  for (std::uint64_t RankFile::*counter :
+  for (std::uint64_t RankFile::*const counter :
        {&RankFile::any_source, &RankFile::failed_tests, &RankFile::blocks, &RankFile::empty_blocks, &RankFile::reduced,
         &RankFile::reduced_small, &RankFile::reduced_bytes, &RankFile::exchanges, &RankFile::exchange_messages,
         &RankFile::exchange_partners, &RankFile::exchange_sources, &RankFile::exchange_both, &RankFile::repeated,
