@@ -38,13 +38,13 @@ std::string SliceNames::phase(std::uint32_t number) const {
 }
 
 std::string SliceNames::handler(const Record& frame) const {
-  const std::string name = find(NameKind::handler, frame.handler);
+  std::string name = find(NameKind::handler, frame.handler);
   if (!name.empty()) return name;
   return frame.is_control != 0 ? "control" : fmt::format("handler {}", frame.handler);
 }
 
 std::string SliceNames::mark(std::uint32_t number) const {
-  const std::string name = find(NameKind::mark, number);
+  std::string name = find(NameKind::mark, number);
   if (!name.empty()) return name;
   return number < std::size(model::trace::mark_names) ? model::trace::mark_names[number]
                                                       : fmt::format("mark {}", number);
