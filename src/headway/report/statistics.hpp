@@ -39,7 +39,8 @@ inline void ask_for_statistics(PeBoard& board) {
 /// Publishes the answer to request `number`. Called by the PE's thread.
 inline void give_statistics(PeBoard& board, std::uint32_t number, const PeStatistics& statistics) {
   const auto words = std::bit_cast<StatisticsWords>(statistics);
-  for (std::size_t i = 0; i < words.size(); ++i) board.statistics[i].store(words[i], std::memory_order_relaxed);
+  // Released, so that a reader of a new word also sees the new request in its second look at `wanted`.
+  for (std::size_t i = 0; i < words.size(); ++i) board.statistics[i].store(words[i], std::memory_order_release);
   board.statistics_given.store(number, std::memory_order_release);
 }
 
