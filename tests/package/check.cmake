@@ -2,21 +2,7 @@
 # Installs the build into an empty folder, moves that, and builds and runs the consumer against it, once through
 # find_package and once through pkg-config.
 
-# must(WHAT COMMAND ...): runs it, ends with its output when it fails.
-function(must what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${what} failed (${status}):\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
-
-function(run_consumer program)
-  must("the consumer" ${CMAKE_COMMAND} -E env HEADWAY_PES=2 HEADWAY_BIND=none ${program})
-  if(NOT output MATCHES "2 PEs, sum 1001000")
-    message(FATAL_ERROR "the consumer printed:\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/must.cmake)
 
 file(REMOVE_RECURSE ${work})
 file(MAKE_DIRECTORY ${work})
